@@ -1,0 +1,84 @@
+#include "sheave/kernels/cpu_primitive.h"
+
+#include <mlx/allocator.h>
+#include <mlx/backend/cpu/encoder.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "sheave/kernels/runtime.h"
+
+namespace sheave::kernels {
+namespace {
+
+constexpr size_t kLineFloats = 16; // 64 bytes
+
+size_t whole_lines(size_t floats) {
+  return (floats + kLineFloats - 1) / kLineFloats * kLineFloats;
+}
+
+/// Memory for the scratch, one line more than needed so that it can be
+/// aligned: MLX's own buffers start anywhere.
+mx::array allocate_scratch(size_t floats) {
+  const size_t count = floats + kLineFloats;
+  return mx::array(
+      mx::allocator::malloc(count * sizeof(float)),
+      {static_cast<int>(count)},
+      mx::float32);
+}
+
+float* align_to_line(float* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  return p + (64 - address % 64) % 64 / sizeof(float);
+}
+
+} // namespace
+
+CpuPrimitive::CpuPrimitive()
+    : UnaryPrimitive(mx::default_stream(mx::Device::cpu)) {}
+
+void CpuPrimitive::eval_cpu(
+    const std::vector<mx::array>& inputs,
+    mx::array& output) {
+  output.set_data(mx::allocator::malloc(output.nbytes()));
+  const ScratchSize size = scratch_size(inputs);
+  const size_t shared = whole_lines(size.shared);
+  const size_t stride = whole_lines(size.per_worker);
+  const auto workers = static_cast<size_t>(num_threads());
+  mx::array scratch = allocate_scratch(shared + workers * stride);
+
+  auto& encoder = mx::cpu::get_command_encoder(stream());
+  std::vector<mx::array> arrays;
+  arrays.reserve(inputs.size());
+  for (const mx::array& input : inputs) {
+    encoder.set_input_array(input);
+    arrays.push_back(mx::array::unsafe_weak_copy(input));
+  }
+  encoder.set_output_array(output);
+  // MLX may let go of the primitive before the task has run.
+  encoder.dispatch(
+      [self = shared_from_this(),
+       arrays = std::move(arrays),
+       result = mx::array::unsafe_weak_copy(output),
+       scratch,
+       shared,
+       stride]() mutable {
+        float* memory = align_to_line(scratch.data<float>());
+        self->run(
+            arrays,
+            result.data<float>(),
+            {.shared = memory,
+             .workers = memory + shared,
+             .worker_stride = stride});
+      });
+}
+
+void CpuPrimitive::eval_gpu(
+    const std::vector<mx::array>& /*inputs*/,
+    mx::array& /*output*/) {
+  throw std::runtime_error(
+      std::string("[") + name() + "] has no GPU implementation");
+}
+
+} // namespace sheave::kernels

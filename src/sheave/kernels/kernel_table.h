@@ -1,0 +1,115 @@
+// KernelTable: the kernels of one CPU target as raw functions. No MLX and no
+// allocation inside them; every pointer is to row-contiguous float32 unless
+// said otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sheave/kernels/weight_format.h"
+
+namespace sheave::kernels {
+
+/// Float types that scales and cache planes may have.
+enum class FloatType { kF32, kF16, kBF16 };
+
+/// Rows of a stored weight. For kAffine, data, scales and biases are MLX's
+/// three arrays.
+struct WeightRows {
+  WeightFormat format;
+  const uint8_t* data;
+  size_t row_bytes;
+  int in_features;
+  int bits;
+  int group_size;
+  FloatType scale_type;
+  const void* scales;
+  const void* biases;
+};
+
+/// Lanes of every sum: element k of a dot product goes to lane k mod kSumLanes,
+/// on every target, and lanes are added up in one fixed order. So a sum's bits
+/// depend on its elements only.
+constexpr int kSumLanes = 16;
+
+/// n rounded up to whole lanes.
+constexpr int padded(int n) {
+  return (n + kSumLanes - 1) / kSumLanes * kSumLanes;
+}
+
+/// out[m, n] = sum_k x[m, k] w[n, k] + bias[n] for n in [n_begin, n_end).
+/// x: [M, padded(K)], zeros after K. out: [M, N]. scratch: kLinearRows *
+/// padded(K) floats, aligned to 64 bytes.
+struct LinearTask {
+  const float* x;
+  int m;
+  WeightRows weight;
+  const float* bias; // null for none
+  float* out;
+  int n;
+  int n_begin;
+  int n_end;
+  float* scratch;
+};
+constexpr int kLinearRows = 4;
+
+/// What attention of one tile of queries needs: some tokens of one row of the
+/// batch, all query heads of one K/V head.
+struct AttentionTile {
+  const float* queries; // [T, Hq, D]
+  float* out;           // [T, Hq, D]
+  const float* sinks;   // [Hq] or null
+  const uint8_t* keys;  // plane of this row and K/V head: [S, D]
+  const uint8_t* values;
+  FloatType plane_type;
+  int query_heads;    // Hq
+  int first_head;     // first query head of this K/V head
+  int group;          // query heads per K/V head
+  int head_dim;       // D
+  int first_token;    // packed index of the tile's first token
+  int num_tokens;     // tokens of the tile
+  int first_position; // position of the first of them
+  int oldest_position; // position of the first column in range
+  int range_begin[2];  // physical columns in temporal order
+  int range_size[2];
+  int window; // 0 for none
+  float scale;
+  float softcap;
+  float* scratch; // attention_scratch_floats()
+};
+
+/// Keys and values are walked in blocks of this many absolute positions.
+constexpr int kAttentionBlock = 64;
+/// Most (token, head) pairs of a tile.
+constexpr int kAttentionPairs = 64;
+
+/// Floats of scratch that a tile needs.
+constexpr size_t attention_scratch_floats(int head_dim) {
+  const size_t d = static_cast<size_t>(padded(head_dim));
+  return 2 * kAttentionBlock * d + 2 * kAttentionPairs * d +
+      kAttentionPairs * (kAttentionBlock + 2 * kSumLanes);
+}
+
+struct KernelTable {
+  const char* name;
+  void (*linear)(const LinearTask& task);
+  /// Row `row` as float32: out[in_features], scratch as for linear unneeded.
+  void (*decode_row)(const WeightRows& weight, int row, float* out);
+  void (*rms_norm)(
+      const float* x,
+      const float* weight,
+      float eps,
+      int dims,
+      float* out);
+  void (*swiglu)(const float* gate, const float* up, int n, float* out);
+  void (*geglu_tanh)(const float* gate, const float* up, int n, float* out);
+  void (*attention)(const AttentionTile& tile);
+};
+
+/// The tables of the targets compiled in; null where the processor's family
+/// doesn't have the target.
+const KernelTable* base_table();
+const KernelTable* avx2_table();
+const KernelTable* avx512_vnni_table();
+
+} // namespace sheave::kernels

@@ -1,0 +1,30 @@
+// The lowest common denominator: SSE2 on x86-64, NEON on 64-bit ARM, plain code
+// elsewhere.
+
+#include "sheave/kernels/kernel_table.h"
+#include "sheave/kernels/targets/targets.h"
+
+#define SHEAVE_TARGET_LANES 4
+
+namespace sheave::kernels {
+namespace base {
+namespace {
+
+#include "sheave/kernels/targets/kernels-inl.h"
+
+} // namespace
+} // namespace base
+
+const KernelTable* base_table() {
+  static const KernelTable table = {
+      .name = "base",
+      .linear = base::linear,
+      .decode_row = base::decode_row,
+      .rms_norm = base::rms_norm,
+      .swiglu = base::swiglu,
+      .geglu_tanh = base::geglu_tanh,
+      .attention = base::attention};
+  return &table;
+}
+
+} // namespace sheave::kernels
