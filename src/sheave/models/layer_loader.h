@@ -1,0 +1,65 @@
+// LayerLoader: builds nn layers from a checkpoint's tensors, by the field's
+// usual names. Families use it so that a file of theirs says only what is
+// particular to them.
+#pragma once
+
+#include <string>
+
+#include "sheave/models/model.h"
+#include "sheave/nn/gated_mlp.h"
+#include "sheave/nn/linear.h"
+#include "sheave/nn/rms_norm.h"
+#include "sheave/nn/self_attention.h"
+#include "sheave/weights/checkpoint.h"
+
+namespace sheave {
+
+/// What differs between the families' attention layers.
+struct AttentionTraits {
+  bool bias = false;        // on q, k, v and o
+  bool head_norms = false;  // RMSNorm on each query and key head
+  float scale = 0.0F;       // multiplies q.k; 0 means 1 / sqrt(head_dim)
+};
+
+/// Reads layers of one checkpoint. Every call throws FileError, naming the
+/// tensor, when it is missing or its shape isn't what the config asks for.
+class LayerLoader {
+ public:
+  explicit LayerLoader(const Checkpoint& checkpoint);
+
+  Linear linear(
+      const std::string& name,
+      int out_features,
+      int in_features,
+      bool bias) const;
+  RMSNorm norm(const std::string& name, int dims) const;
+  Embedding embedding() const;
+
+  /// The output head, or nothing where it is tied to the embedding.
+  std::optional<Linear> head() const;
+
+  /// `prefix`: "model.layers.3".
+  SelfAttention
+  attention(const std::string& prefix, int layer, const AttentionTraits& traits)
+      const;
+  GatedMLP mlp(const std::string& prefix, bool bias) const;
+
+ private:
+  Rope rope(int layer) const;
+
+  const Checkpoint& checkpoint_;
+  const ModelConfig& config_;
+};
+
+/// "model.layers.3"
+std::string layer_prefix(int layer);
+
+/// Throws std::invalid_argument unless tokens is [T] for the layout's T tokens
+/// and there is one cache per layer.
+void check_step(
+    const ModelConfig& config,
+    const mx::array& tokens,
+    const StepLayout& layout,
+    const LayerCaches& caches);
+
+} // namespace sheave

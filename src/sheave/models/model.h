@@ -1,0 +1,59 @@
+// Model: a loaded network, whatever its family. It computes over packed tokens
+// and holds no conversation; what a conversation remembers lives in the caches
+// that make_caches() returns.
+#pragma once
+
+#include <mlx/array.h>
+
+#include <memory>
+#include <vector>
+
+#include "sheave/cache/cache.h"
+#include "sheave/cache/step_layout.h"
+#include "sheave/weights/model_config.h"
+
+namespace sheave {
+
+namespace mx = mlx::core;
+
+/// One cache per layer, in the layers' order.
+using LayerCaches = std::vector<std::unique_ptr<Cache>>;
+
+/// How caches store keys and values: float32, float16 or bfloat16.
+struct CacheOptions {
+  mx::Dtype dtype = mx::float16;
+};
+
+/// One cache per layer by the config's layer types: KVCache for full
+/// attention, RotatingKVCache of the window for sliding layers.
+LayerCaches make_layer_caches(
+    const ModelConfig& config,
+    const CacheOptions& options);
+
+/// A network. Const calls only build graphs; all of them belong to the one
+/// thread that owns MLX.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const ModelConfig& config() const = 0;
+
+  /// Fresh caches for one row.
+  virtual LayerCaches make_caches(const CacheOptions& options) const = 0;
+
+  /// Runs a step. tokens: [T] int32 within the vocabulary, packed as `layout`
+  /// says. Appends to every cache and returns the hidden states after the
+  /// final norm, [T, hidden_size] float32.
+  /// Throws std::invalid_argument if tokens, layout and caches don't agree.
+  virtual mx::array forward(
+      const mx::array& tokens,
+      const StepLayout& layout,
+      LayerCaches& caches) const = 0;
+
+  /// hidden: [N, hidden_size], rows of what forward() returned. Returns
+  /// logits [N, V] float32. Apart from forward(), so that a prompt pays for
+  /// the head at its last token only.
+  virtual mx::array logits(const mx::array& hidden) const = 0;
+};
+
+} // namespace sheave

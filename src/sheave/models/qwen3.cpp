@@ -1,0 +1,22 @@
+// Qwen3 (dense): RMSNorm on every query and key head before RoPE.
+
+#include "sheave/models/pre_norm_decoder.h"
+#include "sheave/models/registry.h"
+
+namespace sheave {
+namespace {
+
+class Qwen3Model : public PreNormDecoder {
+ public:
+  explicit Qwen3Model(const Checkpoint& checkpoint)
+      : PreNormDecoder(
+            checkpoint,
+            {.attention = {
+                 .bias = checkpoint.config().attention_bias,
+                 .head_norms = true}}) {}
+};
+
+SHEAVE_REGISTER_MODEL("qwen3", Qwen3Model);
+
+} // namespace
+} // namespace sheave
