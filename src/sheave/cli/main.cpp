@@ -38,9 +38,14 @@ int end_parsing(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) {
     return app.exit(error);
   }
+  const auto unknown = app.remaining();
+  std::string what = error.what();
+  if (app.get_subcommands().empty()) {
+    what = unknown.empty() ? "a command is needed"
+                           : "unknown command " + unknown.front();
+  }
   return fail(
-      kExitBadInput,
-      std::string(error.what()) + " (sheave --help, sheave COMMAND --help)");
+      kExitBadInput, what + " (sheave --help, sheave COMMAND --help)");
 }
 
 int run_program(int argc, char** argv) {

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -212,6 +213,20 @@ int run(RunOptions options) {
   return chat(session, options, seed);
 }
 
+/// Like CLI::Range, but NaN is outside every range.
+CLI::Validator number_range(double low, double high) {
+  const std::string range = fmt::format("{:g} to {:g}", low, high);
+  return CLI::Validator(
+      [low, high, range](const std::string& text) {
+        double value = 0;
+        const bool number = CLI::detail::lexical_cast(text, value);
+        return number && value >= low && value <= high
+            ? std::string()
+            : text + " is not a number from " + range;
+      },
+      range);
+}
+
 void add_generation_options(CLI::App& command, RunOptions& options) {
   GenerationOptions& generation = options.generation;
   SamplingParams& sampling = generation.sampling;
@@ -220,16 +235,16 @@ void add_generation_options(CLI::App& command, RunOptions& options) {
       ->check(CLI::Range(1, 1 << 30));
   command.add_option("--temperature", sampling.temperature)
       ->description("0 takes the likeliest token each time (default 0)")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(number_range(0, 100));
   command.add_option("--top-p", sampling.top_p)
       ->description("smallest set of tokens of this probability (default 1)")
-      ->check(CLI::Range(1e-6, 1.0));
+      ->check(number_range(1e-6, 1));
   command.add_option("--top-k", sampling.top_k)
       ->description("this many likeliest tokens (default 0: all)")
       ->check(CLI::Range(0, 1 << 30));
   command.add_option("--min-p", sampling.min_p)
       ->description("tokens at least this likely relative to the best")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_range(0, 1));
   command.add_option("--seed", options.seed)
       ->description("random seed (default: any; the statistics line says it)");
   command.add_option("--stop", generation.stop)

@@ -197,7 +197,8 @@ TEST(LanguageModel, EncodesAConversationByItsTemplate) {
   const std::vector<ChatMessage> messages = {{"user", "hello"}};
   const auto tokens = model.encode_chat(messages);
   ASSERT_TRUE(tokens) << tokens.error().message;
-  EXPECT_EQ(tokens->at(0), 3); // <|im_start|>, and no BOS before it
+  EXPECT_EQ(tokens->at(0), 1); // BOS, which this tokenizer asks for
+  EXPECT_EQ(tokens->at(1), 3); // <|im_start|>
   EXPECT_EQ(std::count(tokens->begin(), tokens->end(), 4), 1); // <|im_end|>
   EXPECT_EQ(model.eos_token_ids(), (std::vector<int32_t>{2, 4}));
 }
