@@ -65,12 +65,13 @@ CpuFeatures cpu_features() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   features.avx2 = __builtin_cpu_supports("avx2") &&
-      __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+                  __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("f16c");
   features.avx512 = features.avx2 && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512vnni");
+                    __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl") &&
+                    __builtin_cpu_supports("avx512vnni");
 #endif
   return features;
 }

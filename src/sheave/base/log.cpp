@@ -11,12 +11,12 @@ namespace {
 
 std::shared_ptr<spdlog::logger> make_logger() {
   auto logger = std::make_shared<spdlog::logger>(
-      "sheave", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+      "sheave",
+      std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("%H:%M:%S.%e %l %v");
   const char* level = std::getenv("SHEAVE_LOG");
   logger->set_level(
-      level == nullptr ? spdlog::level::warn
-                       : spdlog::level::from_str(level));
+      level == nullptr ? spdlog::level::warn : spdlog::level::from_str(level));
   return logger;
 }
 

@@ -90,8 +90,7 @@ void ThreadPool::run_erased(
 
 void ThreadPool::run_batch(int first, int num_tasks) {
   first_.store(first, std::memory_order_relaxed);
-  remaining_.store(
-      static_cast<uint32_t>(num_tasks), std::memory_order_relaxed);
+  remaining_.store(static_cast<uint32_t>(num_tasks), std::memory_order_relaxed);
   const uint64_t generation =
       generation_of(ticket_.load(std::memory_order_relaxed)) + 1;
   const auto tasks = static_cast<uint64_t>(num_tasks);
@@ -116,14 +115,18 @@ void ThreadPool::work_on(uint64_t generation, int worker) {
       return;
     }
     if (!ticket_.compare_exchange_weak(
-            ticket, ticket + 1, std::memory_order_acq_rel)) {
+            ticket,
+            ticket + 1,
+            std::memory_order_acq_rel)) {
       continue;
     }
     // The job can't end before this task has, so these are its own.
     const int index = first_.load(std::memory_order_relaxed) +
-        static_cast<int>(next_of(ticket));
+                      static_cast<int>(next_of(ticket));
     function_.load(std::memory_order_relaxed)(
-        context_.load(std::memory_order_relaxed), index, worker);
+        context_.load(std::memory_order_relaxed),
+        index,
+        worker);
     if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       remaining_.notify_all();
     }
