@@ -57,21 +57,20 @@ void CpuPrimitive::eval_cpu(
   }
   encoder.set_output_array(output);
   // MLX may let go of the primitive before the task has run.
-  encoder.dispatch(
-      [self = shared_from_this(),
-       arrays = std::move(arrays),
-       result = mx::array::unsafe_weak_copy(output),
-       scratch,
-       shared,
-       stride]() mutable {
-        float* memory = align_to_line(scratch.data<float>());
-        self->run(
-            arrays,
-            result.data<float>(),
-            {.shared = memory,
-             .workers = memory + shared,
-             .worker_stride = stride});
-      });
+  encoder.dispatch([self = shared_from_this(),
+                    arrays = std::move(arrays),
+                    result = mx::array::unsafe_weak_copy(output),
+                    scratch,
+                    shared,
+                    stride]() mutable {
+    float* memory = align_to_line(scratch.data<float>());
+    self->run(
+        arrays,
+        result.data<float>(),
+        {.shared = memory,
+         .workers = memory + shared,
+         .worker_stride = stride});
+  });
 }
 
 void CpuPrimitive::eval_gpu(

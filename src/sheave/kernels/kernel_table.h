@@ -62,13 +62,13 @@ struct AttentionTile {
   const uint8_t* keys;  // plane of this row and K/V head: [S, D]
   const uint8_t* values;
   FloatType plane_type;
-  int query_heads;    // Hq
-  int first_head;     // first query head of this K/V head
-  int group;          // query heads per K/V head
-  int head_dim;       // D
-  int first_token;    // packed index of the tile's first token
-  int num_tokens;     // tokens of the tile
-  int first_position; // position of the first of them
+  int query_heads;     // Hq
+  int first_head;      // first query head of this K/V head
+  int group;           // query heads per K/V head
+  int head_dim;        // D
+  int first_token;     // packed index of the tile's first token
+  int num_tokens;      // tokens of the tile
+  int first_position;  // position of the first of them
   int oldest_position; // position of the first column in range
   int range_begin[2];  // physical columns in temporal order
   int range_size[2];
@@ -87,7 +87,7 @@ constexpr int kAttentionPairs = 64;
 constexpr size_t attention_scratch_floats(int head_dim) {
   const size_t d = static_cast<size_t>(padded(head_dim));
   return 2 * kAttentionBlock * d + 2 * kAttentionPairs * d +
-      kAttentionPairs * (kAttentionBlock + 2 * kSumLanes);
+         kAttentionPairs * (kAttentionBlock + 2 * kSumLanes);
 }
 
 struct KernelTable {

@@ -62,7 +62,7 @@ inline bool same_bits(const mx::array& a, const mx::array& b) {
   const auto x = values(a);
   const auto y = values(b);
   return x.size() == y.size() &&
-      std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+         std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
 /// Runs every test once under each target but the reference.
@@ -94,10 +94,11 @@ mx::array by_reference(const std::string& target, const Compute& compute) {
 
 } // namespace sheave::kernels::testing
 
-#define SHEAVE_TEST_EACH_TARGET(Suite)                        \
-  INSTANTIATE_TEST_SUITE_P(                                   \
-      Targets,                                                \
-      Suite,                                                  \
-      ::testing::ValuesIn(testing::own_targets()),            \
-      [](const ::testing::TestParamInfo<std::string>& target) \
-      { return target.param; })
+#define SHEAVE_TEST_EACH_TARGET(Suite)                          \
+  INSTANTIATE_TEST_SUITE_P(                                     \
+      Targets,                                                  \
+      Suite,                                                    \
+      ::testing::ValuesIn(testing::own_targets()),              \
+      [](const ::testing::TestParamInfo<std::string>& target) { \
+        return target.param;                                    \
+      })

@@ -42,8 +42,8 @@ const KernelTable* find_table(const std::string& target) {
   if (target.empty()) {
     return tables.front();
   }
-  const auto found = std::find_if(
-      tables.begin(), tables.end(), [&](const KernelTable* table) {
+  const auto found =
+      std::find_if(tables.begin(), tables.end(), [&](const KernelTable* table) {
         return target == table->name;
       });
   if (found != tables.end()) {
@@ -106,7 +106,7 @@ std::vector<std::string> available_targets() {
 
 bool use_reference() {
   return runtime().table == nullptr ||
-      mlx::core::default_device() == mlx::core::Device::gpu;
+         mlx::core::default_device() == mlx::core::Device::gpu;
 }
 
 const KernelTable& kernel_table() {

@@ -100,8 +100,8 @@ void check_weight(const char* op, const Weight& weight) {
   }
   const bool blocks = layout.elements > 1;
   const int columns = blocks
-      ? weight.in_features / layout.elements * layout.bytes
-      : weight.in_features;
+                          ? weight.in_features / layout.elements * layout.bytes
+                          : weight.in_features;
   check_shape(op, "weight", weight.data, {weight.out_features, columns});
 }
 
@@ -111,9 +111,8 @@ WeightSpec::WeightSpec(const Weight& weight)
       bits(weight.bits),
       group_size(weight.group_size) {}
 
-WeightRows WeightSpec::rows(
-    const std::vector<mx::array>& inputs,
-    size_t first) const {
+WeightRows WeightSpec::rows(const std::vector<mx::array>& inputs, size_t first)
+    const {
   const mx::array& data = inputs[first];
   WeightRows rows = {
       .format = format,

@@ -35,7 +35,7 @@ class GatePrimitive : public CpuPrimitive {
     const auto tasks =
         static_cast<int>((size + kTaskElements - 1) / kTaskElements);
     const auto apply = gate_ == Gate::kSwiglu ? kernel_table().swiglu
-                                               : kernel_table().geglu_tanh;
+                                              : kernel_table().geglu_tanh;
     thread_pool().run(tasks, [&](int task, int) {
       const size_t begin = static_cast<size_t>(task) * kTaskElements;
       const size_t count = std::min(kTaskElements, size - begin);
@@ -58,7 +58,9 @@ void check_shapes(const char* op, const mx::array& gate, const mx::array& up) {
 
 mx::array gated(Gate gate_kind, const mx::array& gate, const mx::array& up) {
   return make_output<GatePrimitive>(
-      gate.shape(), {contiguous_input(gate), contiguous_input(up)}, gate_kind);
+      gate.shape(),
+      {contiguous_input(gate), contiguous_input(up)},
+      gate_kind);
 }
 
 } // namespace
@@ -76,8 +78,8 @@ mx::array geglu_tanh(const mx::array& gate, const mx::array& up) {
   check_shapes("geglu_tanh", gate, up);
   if (use_reference()) {
     const mx::array g = mx::astype(gate, mx::float32);
-    const mx::array inner = mx::array(0.7978845608F) *
-        (g + mx::array(0.044715F) * g * g * g);
+    const mx::array inner =
+        mx::array(0.7978845608F) * (g + mx::array(0.044715F) * g * g * g);
     return mx::array(0.5F) * g * (mx::array(1.0F) + mx::tanh(inner)) * up;
   }
   return gated(Gate::kGegluTanh, gate, up);

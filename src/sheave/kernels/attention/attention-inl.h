@@ -51,8 +51,8 @@ load_queries(const AttentionTile& tile, int width, float* queries) {
           static_cast<size_t>(tile.first_token + token) * tile.query_heads +
           tile.first_head + head;
       const float* from = tile.queries + at * tile.head_dim;
-      float* to = queries + static_cast<size_t>(
-                                token * tile.group + head) * width;
+      float* to =
+          queries + static_cast<size_t>(token * tile.group + head) * width;
       for (int i = 0; i < tile.head_dim; ++i) {
         to[i] = from[i] * tile.scale;
       }
@@ -82,8 +82,8 @@ SHEAVE_KERNEL_INLINE void load_block(
   for (int j = part.begin; j < part.end; ++j) {
     const int i = part.block + j - tile.oldest_position;
     const int column = i < tile.range_size[0]
-        ? tile.range_begin[0] + i
-        : tile.range_begin[1] + i - tile.range_size[0];
+                           ? tile.range_begin[0] + i
+                           : tile.range_begin[1] + i - tile.range_size[0];
     const size_t at = static_cast<size_t>(column) * row_bytes;
     const auto row = static_cast<size_t>(j) * width;
     copy_padded(

@@ -82,8 +82,7 @@ class AttentionPrimitive : public CpuPrimitive {
   std::vector<TileStart> cut_tiles(int tile_tokens) const {
     std::vector<TileStart> starts;
     for (size_t row = 0; row < rows_.size(); ++row) {
-      for (int token = 0; token < rows_[row].num_tokens;
-           token += tile_tokens) {
+      for (int token = 0; token < rows_[row].num_tokens; token += tile_tokens) {
         starts.push_back({row, token});
       }
     }
@@ -99,10 +98,12 @@ class AttentionPrimitive : public CpuPrimitive {
       AttentionTile& tile) const {
     const RowView& row = rows_[start.row];
     const mx::array& keys = inputs[1];
-    const auto plane = static_cast<size_t>(
-        row.plane_row * keys.shape(1) + kv_head);
+    const auto plane = static_cast<size_t>(row.plane_row) *
+                           static_cast<size_t>(keys.shape(1)) +
+                       static_cast<size_t>(kv_head);
     const size_t plane_bytes = static_cast<size_t>(keys.shape(2)) *
-        static_cast<size_t>(keys.shape(3)) * keys.itemsize();
+                               static_cast<size_t>(keys.shape(3)) *
+                               keys.itemsize();
     tile.keys = keys.data<uint8_t>() + plane * plane_bytes;
     tile.values = inputs[2].data<uint8_t>() + plane * plane_bytes;
     tile.first_head = kv_head * tile.group;
@@ -134,11 +135,12 @@ void check_arrays(
     const KVView& view,
     const AttentionOptions& options) {
   const bool fits = queries.ndim() == 3 && view.keys.ndim() == 4 &&
-      view.values.shape() == view.keys.shape() &&
-      view.values.dtype() == view.keys.dtype() && view.keys.shape(1) > 0 &&
-      queries.shape(1) % view.keys.shape(1) == 0 &&
-      queries.shape(2) == view.keys.shape(3) && queries.shape(2) >= 1 &&
-      queries.shape(2) <= 512;
+                    view.values.shape() == view.keys.shape() &&
+                    view.values.dtype() == view.keys.dtype() &&
+                    view.keys.shape(1) > 0 &&
+                    queries.shape(1) % view.keys.shape(1) == 0 &&
+                    queries.shape(2) == view.keys.shape(3) &&
+                    queries.shape(2) >= 1 && queries.shape(2) <= 512;
   if (!fits) {
     std::ostringstream message;
     message << "expected queries [T, Hq, D] and planes [B, Hkv, S, D], D <= "
@@ -164,8 +166,7 @@ void check_row(const RowView& row, const mx::array& keys, int window) {
   int columns = 0;
   for (const ColumnRange& range : row.ranges) {
     if (range.size() < 0 ||
-        (range.size() > 0 &&
-         (range.begin < 0 || range.end > keys.shape(2)))) {
+        (range.size() > 0 && (range.begin < 0 || range.end > keys.shape(2)))) {
       fail_view(
           "columns [" + std::to_string(range.begin) + ", " +
           std::to_string(range.end) + ") are not within planes of " +
@@ -174,9 +175,8 @@ void check_row(const RowView& row, const mx::array& keys, int window) {
     columns += range.size();
   }
   const int end = row.first_position + row.num_tokens;
-  const int seen = window > 0
-      ? std::min(end, row.num_tokens + window - 1)
-      : end;
+  const int seen =
+      window > 0 ? std::min(end, row.num_tokens + window - 1) : end;
   if (row.num_tokens < 0 || row.first_position < 0 || columns > end ||
       columns < seen) {
     fail_view(
@@ -199,8 +199,8 @@ void check_rows(const mx::array& queries, const KVView& view) {
     if (row.first_token != tokens) {
       fail_view(
           "rows must lie back to back: token " +
-          std::to_string(row.first_token) + " where " +
-          std::to_string(tokens) + " was expected");
+          std::to_string(row.first_token) + " where " + std::to_string(tokens) +
+          " was expected");
     }
     tokens += row.num_tokens;
   }

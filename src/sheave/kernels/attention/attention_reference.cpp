@@ -12,6 +12,7 @@ namespace {
 /// One row's columns in temporal order, [Hkv, S, D] float32.
 mx::array temporal_columns(const mx::array& planes, const RowView& row) {
   std::vector<mx::array> parts;
+  parts.reserve(row.ranges.size());
   for (const ColumnRange& range : row.ranges) {
     parts.push_back(mx::slice(
         planes,
@@ -19,7 +20,8 @@ mx::array temporal_columns(const mx::array& planes, const RowView& row) {
         {row.plane_row + 1, planes.shape(1), range.end, planes.shape(3)}));
   }
   return mx::astype(
-      mx::squeeze(mx::concatenate(std::move(parts), 2), 0), mx::float32);
+      mx::squeeze(mx::concatenate(std::move(parts), 2), 0),
+      mx::float32);
 }
 
 /// Whether query i sees column j, [L, S].
@@ -29,10 +31,10 @@ mx::array visible(const RowView& row, int columns, int window) {
       mx::expand_dims(mx::arange(row.first_position, end), 1);
   const mx::array keys = mx::expand_dims(mx::arange(end - columns, end), 0);
   const mx::array causal = mx::less_equal(keys, queries);
-  return window == 0
-      ? causal
-      : mx::logical_and(
-            causal, mx::greater(keys, queries - mx::array(window)));
+  return window == 0 ? causal
+                     : mx::logical_and(
+                           causal,
+                           mx::greater(keys, queries - mx::array(window)));
 }
 
 mx::array attend_row(
@@ -79,7 +81,8 @@ mx::array attend_row(
   const mx::array attended =
       mx::matmul(weights, mx::expand_dims(values, 1)); // [Hkv, G, L, D]
   return mx::reshape(
-      mx::transpose(attended, {2, 0, 1, 3}), {row.num_tokens, heads * dims});
+      mx::transpose(attended, {2, 0, 1, 3}),
+      {row.num_tokens, heads * dims});
 }
 
 } // namespace

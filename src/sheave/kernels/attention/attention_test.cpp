@@ -27,11 +27,12 @@ KVView one_row(
   return {
       .keys = keys,
       .values = values,
-      .rows = {{.plane_row = 0,
-                .first_token = 0,
-                .num_tokens = tokens,
-                .first_position = first_position,
-                .ranges = {{{0, columns}, {columns, columns}}}}},
+      .rows =
+          {{.plane_row = 0,
+            .first_token = 0,
+            .num_tokens = tokens,
+            .first_position = first_position,
+            .ranges = {{{0, columns}, {columns, columns}}}}},
       .window = window};
 }
 
@@ -65,8 +66,7 @@ TEST_P(Attention, AgreesWithTheReference) {
           const auto compute = [&] {
             return attention(queries, view, options);
           };
-          const mx::array expected =
-              testing::by_reference(GetParam(), compute);
+          const mx::array expected = testing::by_reference(GetParam(), compute);
           ASSERT_LT(worst_error(compute(), expected), 2e-5F)
               << heads.query << "/" << heads.key_value << "x" << heads.dim
               << ", " << columns << " columns, " << tokens << " tokens, window "
@@ -159,7 +159,12 @@ TEST_P(Attention, GivesTheSameBitsFromARotatedRing) {
       attention(query, one_row(keys, values, 70, 99, 1, 70), options);
   for (const int shift : {1, 33, 69}) {
     KVView view = one_row(
-        mx::roll(keys, shift, 2), mx::roll(values, shift, 2), 70, 99, 1, 70);
+        mx::roll(keys, shift, 2),
+        mx::roll(values, shift, 2),
+        70,
+        99,
+        1,
+        70);
     view.rows[0].ranges = {{{shift, 70}, {0, shift}}};
     EXPECT_TRUE(same_bits(attention(query, view, options), straight));
   }
@@ -193,7 +198,9 @@ TEST_P(Attention, GivesRaggedRowsWhatEachGetsAlone) {
     const int end = begin + row.num_tokens;
     EXPECT_TRUE(same_bits(
         attention(
-            mx::slice(queries, {begin, 0, 0}, {end, 4, 32}), alone, options),
+            mx::slice(queries, {begin, 0, 0}, {end, 4, 32}),
+            alone,
+            options),
         mx::slice(together, {begin, 0}, {end, 4 * 32})));
   }
 }
@@ -226,9 +233,11 @@ TEST(AttentionCheck, RefusesWhatDoesNotFit) {
   const AttentionOptions options = {};
   attention(queries, good, options).eval();
   EXPECT_THROW(
-      attention(mx::zeros({2, 3, 32}), good, options), std::invalid_argument);
+      attention(mx::zeros({2, 3, 32}), good, options),
+      std::invalid_argument);
   EXPECT_THROW(
-      attention(mx::zeros({3, 4, 32}), good, options), std::invalid_argument);
+      attention(mx::zeros({3, 4, 32}), good, options),
+      std::invalid_argument);
   EXPECT_THROW(
       attention(queries, one_row(planes, planes, 11, 9, 2, 0), options),
       std::invalid_argument);
@@ -242,8 +251,7 @@ TEST(AttentionCheck, RefusesWhatDoesNotFit) {
           options),
       std::invalid_argument);
   EXPECT_THROW(
-      attention(
-          queries, good, {.scale = 1, .sinks = mx::zeros({3})}),
+      attention(queries, good, {.scale = 1, .sinks = mx::zeros({3})}),
       std::invalid_argument);
 }
 

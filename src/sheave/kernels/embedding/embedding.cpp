@@ -31,12 +31,14 @@ class EmbeddingPrimitive : public CpuPrimitive {
     const int32_t* ids = inputs[0].data<int32_t>();
     const WeightRows table = table_.rows(inputs, 1);
     thread_pool().run(inputs[0].shape(0), [&](int token, int) {
-      float* to = output +
-          static_cast<size_t>(token) * static_cast<size_t>(table.in_features);
+      float* to = output + static_cast<size_t>(token) *
+                               static_cast<size_t>(table.in_features);
       const int32_t id = ids[token];
       if (id < 0 || id >= rows_) {
         std::fill_n(
-            to, table.in_features, std::numeric_limits<float>::quiet_NaN());
+            to,
+            table.in_features,
+            std::numeric_limits<float>::quiet_NaN());
         return;
       }
       kernel_table().decode_row(table, id, to);
@@ -64,7 +66,9 @@ mx::array embedding(const Weight& table, const mx::array& ids) {
   std::vector<mx::array> inputs = {mx::contiguous(ids)};
   append_arrays(table, inputs);
   return make_output<EmbeddingPrimitive>(
-      {ids.shape(0), table.in_features}, std::move(inputs), table);
+      {ids.shape(0), table.in_features},
+      std::move(inputs),
+      table);
 }
 
 } // namespace sheave::kernels

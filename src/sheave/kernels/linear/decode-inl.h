@@ -55,7 +55,8 @@ SHEAVE_KERNEL_INLINE float load_half(const uint8_t* p) {
 SHEAVE_KERNEL_INLINE VF halves_to_floats(const uint8_t* p) {
 #if SHEAVE_TARGET_LANES == 16
   return (VF)_mm512_maskz_cvtph_ps(
-      0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+      0xFFFF,
+      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 #elif SHEAVE_TARGET_LANES == 8
   return (VF)_mm256_cvtph_ps(
       _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -125,8 +126,7 @@ SHEAVE_KERNEL_INLINE void store_quants(int8_t* q, I8x16 v) {
 
 /// Bits [shift, shift + 8) of every byte, as far as `mask` keeps them: a shift
 /// of 16-bit lanes, of which the mask drops what came from the neighbour.
-SHEAVE_KERNEL_INLINE I8x16
-bits_of(U8x16 bytes, int shift, uint8_t mask) {
+SHEAVE_KERNEL_INLINE I8x16 bits_of(U8x16 bytes, int shift, uint8_t mask) {
   const U8x16 masks = bytes - bytes + mask;
   return (I8x16)((U8x16)((U16x8)bytes >> shift) & masks);
 }
@@ -136,7 +136,8 @@ bits_of(U8x16 bytes, int shift, uint8_t mask) {
 SHEAVE_KERNEL_INLINE VI widen(const int8_t* q) {
 #if SHEAVE_TARGET_LANES == 16
   return (VI)_mm512_maskz_cvtepi8_epi32(
-      0xFFFF, _mm_loadu_si128(reinterpret_cast<const __m128i*>(q)));
+      0xFFFF,
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(q)));
 #elif SHEAVE_TARGET_LANES == 8
   return (VI)_mm256_cvtepi8_epi32(
       _mm_loadl_epi64(reinterpret_cast<const __m128i*>(q)));
@@ -178,13 +179,13 @@ SHEAVE_KERNEL_INLINE void add_fifth_bits(const uint8_t* high, int8_t* q) {
       _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201U));
   const __m256i spread = _mm256_and_si256(
       _mm256_shuffle_epi8(
-          _mm256_set1_epi32(static_cast<int32_t>(bits)), places),
+          _mm256_set1_epi32(static_cast<int32_t>(bits)),
+          places),
       masks);
-  const __m256i sixteens = _mm256_and_si256(
-      _mm256_cmpeq_epi8(spread, masks), _mm256_set1_epi8(16));
+  const __m256i sixteens =
+      _mm256_and_si256(_mm256_cmpeq_epi8(spread, masks), _mm256_set1_epi8(16));
   auto* to = reinterpret_cast<__m256i*>(q);
-  _mm256_storeu_si256(
-      to, _mm256_add_epi8(_mm256_loadu_si256(to), sixteens));
+  _mm256_storeu_si256(to, _mm256_add_epi8(_mm256_loadu_si256(to), sixteens));
 #else
   for (int i = 0; i < 32; ++i) {
     q[i] = static_cast<int8_t>(q[i] + ((bits >> i & 1) << 4));
@@ -238,10 +239,10 @@ unpack_k_scales(const uint8_t* packed, uint8_t* scales, uint8_t* mins) {
   for (int i = 0; i < 4; ++i) {
     scales[i] = packed[i] & 63;
     mins[i] = packed[i + 4] & 63;
-    scales[i + 4] = static_cast<uint8_t>(
-        (packed[i + 8] & 15) | (packed[i] >> 6) << 4);
-    mins[i + 4] = static_cast<uint8_t>(
-        (packed[i + 8] >> 4) | (packed[i + 4] >> 6) << 4);
+    scales[i + 4] =
+        static_cast<uint8_t>((packed[i + 8] & 15) | (packed[i] >> 6) << 4);
+    mins[i + 4] =
+        static_cast<uint8_t>((packed[i + 8] >> 4) | (packed[i + 4] >> 6) << 4);
   }
 }
 
@@ -269,7 +270,10 @@ SHEAVE_KERNEL_INLINE void decode_k_groups(
       store_quants(q + i, quants);
     }
     scale_32<true>(
-        q, d * scales[group], -(dmin * mins[group]), out + 32 * group);
+        q,
+        d * scales[group],
+        -(dmin * mins[group]),
+        out + 32 * group);
   }
 }
 
@@ -320,8 +324,7 @@ decode_affine(const WeightRows& weight, int row, float* out) {
     // Eight quants take `bits` whole bytes, whatever the bits.
     for (int i = first; i < first + weight.group_size; i += 8) {
       uint64_t word = 0;
-      __builtin_memcpy(
-          &word, data + static_cast<size_t>(i) / 8 * bits, bits);
+      __builtin_memcpy(&word, data + static_cast<size_t>(i) / 8 * bits, bits);
       for (int j = 0; j < 8; ++j) {
         const auto q = static_cast<int32_t>(word >> (j * bits) & mask);
         out[i + j] = scale * static_cast<float>(q) + bias;

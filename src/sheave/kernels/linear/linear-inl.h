@@ -104,8 +104,8 @@ void linear(const LinearTask& task) {
     }
   }
   for (int n = task.n_begin; n < task.n_end; n += kLinearRows) {
-    const int rows = n + kLinearRows <= task.n_end ? kLinearRows
-                                                   : task.n_end - n;
+    const int rows =
+        n + kLinearRows <= task.n_end ? kLinearRows : task.n_end - n;
     for (int row = 0; row < rows; ++row) {
       decode_row(task.weight, n + row, task.scratch + row * stride);
     }

@@ -25,7 +25,9 @@ int task_count(int rows) {
 class LinearPrimitive : public CpuPrimitive {
  public:
   LinearPrimitive(const Weight& weight, bool has_bias)
-      : weight_(weight), out_features_(weight.out_features), has_bias_(has_bias) {}
+      : weight_(weight),
+        out_features_(weight.out_features),
+        has_bias_(has_bias) {}
 
   DEFINE_NAME(SheaveLinear)
 
@@ -102,7 +104,7 @@ class DequantizePrimitive : public CpuPrimitive {
             rows,
             row,
             output + static_cast<size_t>(row) *
-                    static_cast<size_t>(rows.in_features));
+                         static_cast<size_t>(rows.in_features));
       }
     });
   }
@@ -116,7 +118,7 @@ class DequantizePrimitive : public CpuPrimitive {
 bool mlx_multiplies(const Weight& weight) {
   const int group = weight.group_size;
   return weight.format == WeightFormat::kAffine &&
-      (group == 32 || group == 64 || group == 128);
+         (group == 32 || group == 64 || group == 128);
 }
 
 mx::array linear_reference(
@@ -124,16 +126,17 @@ mx::array linear_reference(
     const Weight& weight,
     const std::optional<mx::array>& bias) {
   const mx::array input = mx::astype(x, mx::float32);
-  const mx::array product = mlx_multiplies(weight)
-      ? mx::quantized_matmul(
-            input,
-            weight.data,
-            mx::astype(*weight.scales, mx::float32),
-            mx::astype(*weight.biases, mx::float32),
-            true,
-            weight.group_size,
-            weight.bits)
-      : mx::matmul(input, mx::transpose(dequantize(weight)));
+  const mx::array product =
+      mlx_multiplies(weight)
+          ? mx::quantized_matmul(
+                input,
+                weight.data,
+                mx::astype(*weight.scales, mx::float32),
+                mx::astype(*weight.biases, mx::float32),
+                true,
+                weight.group_size,
+                weight.bits)
+          : mx::matmul(input, mx::transpose(dequantize(weight)));
   return bias ? mx::add(product, *bias) : product;
 }
 
@@ -176,7 +179,9 @@ mx::array dequantize(const Weight& weight) {
   std::vector<mx::array> inputs;
   append_arrays(weight, inputs);
   return make_output<DequantizePrimitive>(
-      {weight.out_features, weight.in_features}, std::move(inputs), weight);
+      {weight.out_features, weight.in_features},
+      std::move(inputs),
+      weight);
 }
 
 } // namespace sheave::kernels

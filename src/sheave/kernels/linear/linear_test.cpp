@@ -26,7 +26,8 @@ Weight random_weight(WeightFormat format, int rows, int columns) {
   const BlockLayout layout = block_layout(format);
   if (format == WeightFormat::kF16 || format == WeightFormat::kBF16) {
     data = mx::astype(
-        data, format == WeightFormat::kF16 ? mx::float16 : mx::bfloat16);
+        data,
+        format == WeightFormat::kF16 ? mx::float16 : mx::bfloat16);
   } else if (layout.elements > 1) {
     std::mt19937 random(seed);
     const int bytes = columns / layout.elements * layout.bytes;
@@ -60,8 +61,8 @@ Weight affine_weight(
     int bits,
     int group_size,
     mx::Dtype dtype) {
-  const auto parts = mx::quantize(
-      random_array({rows, columns}, 7), group_size, bits);
+  const auto parts =
+      mx::quantize(random_array({rows, columns}, 7), group_size, bits);
   return {
       .format = WeightFormat::kAffine,
       .out_features = rows,
@@ -92,10 +93,10 @@ TEST_P(Linear, AgreesWithMatmulOverOddSizes) {
           const Weight weight = random_weight(format, n, k);
           const mx::array x = random_array({t, k}, 3);
           const mx::array expected = mx::matmul(
-              x, mx::transpose(mx::astype(weight.data, mx::float32)));
+              x,
+              mx::transpose(mx::astype(weight.data, mx::float32)));
           EXPECT_LT(worst_error(linear(x, weight, {}), expected), 2e-5F)
-              << weight_format_name(format) << " " << t << "x" << k << "x"
-              << n;
+              << weight_format_name(format) << " " << t << "x" << k << "x" << n;
         }
       }
     }
@@ -106,8 +107,7 @@ TEST_P(Linear, AgreesWithItsDecodedWeightInEveryBlockFormat) {
   for (const WeightFormat format : kBlockFormats) {
     const Weight weight = random_weight(format, 37, 512);
     const mx::array x = random_array({5, 512}, 3);
-    const mx::array expected =
-        mx::matmul(x, mx::transpose(dequantize(weight)));
+    const mx::array expected = mx::matmul(x, mx::transpose(dequantize(weight)));
     EXPECT_LT(worst_error(linear(x, weight, {}), expected), 1e-4F)
         << weight_format_name(format);
   }
@@ -118,12 +118,17 @@ TEST_P(Linear, DecodesAffineWeightsAsMlxDoes) {
     for (const int group : {32, 64, 128}) {
       const Weight weight = affine_weight(9, 256, bits, group, mx::float32);
       const mx::array expected = mx::dequantize(
-          weight.data, *weight.scales, weight.biases, group, bits);
+          weight.data,
+          *weight.scales,
+          weight.biases,
+          group,
+          bits);
       EXPECT_TRUE(same_bits(dequantize(weight), expected))
           << bits << " bits, groups of " << group;
       const mx::array x = random_array({3, 256}, 4);
-      const mx::array product = testing::by_reference(
-          GetParam(), [&] { return linear(x, weight, {}); });
+      const mx::array product = testing::by_reference(GetParam(), [&] {
+        return linear(x, weight, {});
+      });
       EXPECT_LT(worst_error(linear(x, weight, {}), product), 1e-4F);
     }
   }
@@ -146,14 +151,13 @@ TEST_P(Linear, AddsTheBias) {
   const Weight weight = random_weight(WeightFormat::kF32, 6, 20);
   const mx::array x = random_array({3, 20}, 1);
   const mx::array bias = random_array({6}, 2);
-  EXPECT_TRUE(same_bits(
-      linear(x, weight, bias), mx::add(linear(x, weight, {}), bias)));
+  EXPECT_TRUE(
+      same_bits(linear(x, weight, bias), mx::add(linear(x, weight, {}), bias)));
 }
 
 TEST_P(Linear, TakesNoTokens) {
   const Weight weight = random_weight(WeightFormat::kF32, 6, 20);
-  EXPECT_EQ(
-      linear(mx::zeros({0, 20}), weight, {}).shape(), (mx::Shape{0, 6}));
+  EXPECT_EQ(linear(mx::zeros({0, 20}), weight, {}).shape(), (mx::Shape{0, 6}));
   mx::array result = linear(mx::zeros({0, 20}), weight, {});
   result.eval();
 }
@@ -168,8 +172,7 @@ TEST_P(Linear, GivesARowTheSameBitsInAnyBatchAndOnAnyThreads) {
       configure({.threads = threads, .target = GetParam()});
       for (const int rows : {1, 2, 7, 8, 64, 299}) {
         for (const int first : {0, 1}) {
-          const mx::array part =
-              mx::slice(x, {first, 0}, {first + rows, 256});
+          const mx::array part = mx::slice(x, {first, 0}, {first + rows, 256});
           EXPECT_TRUE(same_bits(
               linear(part, weight, {}),
               mx::slice(whole, {first, 0}, {first + rows, 70})))
@@ -195,8 +198,8 @@ TEST_P(Linear, EmbeddingDecodesTheRowsAskedFor) {
        {WeightFormat::kF32, WeightFormat::kQ8_0, WeightFormat::kQ4_K}) {
     const Weight table = random_weight(format, 40, 256);
     const mx::array ids({39, 0, 7, 7}, mx::int32);
-    EXPECT_TRUE(same_bits(
-        embedding(table, ids), mx::take(dequantize(table), ids, 0)));
+    EXPECT_TRUE(
+        same_bits(embedding(table, ids), mx::take(dequantize(table), ids, 0)));
   }
 }
 
@@ -231,14 +234,12 @@ TEST(LinearTargets, WideTargetsGiveTheSameBits) {
 
 TEST(LinearCheck, RefusesWhatDoesNotFit) {
   Weight weight = random_weight(WeightFormat::kQ4_1, 4, 64);
-  EXPECT_THROW(
-      linear(mx::zeros({2, 63}), weight, {}), std::invalid_argument);
+  EXPECT_THROW(linear(mx::zeros({2, 63}), weight, {}), std::invalid_argument);
   EXPECT_THROW(
       linear(mx::zeros({2, 64}), weight, mx::zeros({5})),
       std::invalid_argument);
   weight.in_features = 48;
-  EXPECT_THROW(
-      linear(mx::zeros({2, 48}), weight, {}), std::invalid_argument);
+  EXPECT_THROW(linear(mx::zeros({2, 48}), weight, {}), std::invalid_argument);
   Weight affine = affine_weight(4, 64, 4, 32, mx::float32);
   affine.bits = 7;
   EXPECT_THROW(dequantize(affine), std::invalid_argument);

@@ -59,7 +59,9 @@ mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
     return mx::fast::rms_norm(mx::astype(x, mx::float32), weight, eps);
   }
   return make_output<RmsNormPrimitive>(
-      x.shape(), {contiguous_input(x), contiguous_input(weight)}, eps);
+      x.shape(),
+      {contiguous_input(x), contiguous_input(weight)},
+      eps);
 }
 
 } // namespace sheave::kernels

@@ -43,8 +43,7 @@ TEST_P(Elementwise, RmsNormGivesARowTheSameBitsInAnyBatch) {
   const mx::array whole = rms_norm(x, weight, 1e-6F);
   for (int row = 0; row < 20; row += 7) {
     EXPECT_TRUE(same_bits(
-        rms_norm(
-            mx::slice(x, {row, 0, 0}, {row + 1, 3, 65}), weight, 1e-6F),
+        rms_norm(mx::slice(x, {row, 0, 0}, {row + 1, 3, 65}), weight, 1e-6F),
         mx::slice(whole, {row, 0, 0}, {row + 1, 3, 65})));
   }
 }
@@ -101,7 +100,8 @@ TEST(ElementwiseCheck, RefusesWhatDoesNotFit) {
       rms_norm(mx::zeros({2, 3}), mx::zeros({4}), 1e-6F),
       std::invalid_argument);
   EXPECT_THROW(
-      swiglu(mx::zeros({2, 3}), mx::zeros({2, 4})), std::invalid_argument);
+      swiglu(mx::zeros({2, 3}), mx::zeros({2, 4})),
+      std::invalid_argument);
 }
 
 } // namespace

@@ -74,7 +74,8 @@ class RopePrimitive : public CpuPrimitive {
         .heads = x.shape(1),
         .head_dim = x.shape(2),
         .options = options_};
-    const auto stride = static_cast<size_t>(x.shape(1) * x.shape(2));
+    const auto stride =
+        static_cast<size_t>(x.shape(1)) * static_cast<size_t>(x.shape(2));
     thread_pool().run(x.shape(0), [&](int index, int worker) {
       const size_t at = static_cast<size_t>(index) * stride;
       token.rotate(
@@ -99,13 +100,16 @@ mx::array rope_reference(
   const int pairs = inv_freq.shape(0);
   const mx::array angles = mx::expand_dims(
       mx::multiply(
-          mx::expand_dims(mx::astype(positions, mx::float32), 1), inv_freq),
+          mx::expand_dims(mx::astype(positions, mx::float32), 1),
+          inv_freq),
       1); // [T, 1, P]
   const mx::array factor(options.attention_factor);
   const mx::array cosines = mx::cos(angles) * factor;
   const mx::array sines = mx::sin(angles) * factor;
   const mx::array rotated = mx::slice(
-      mx::astype(x, mx::float32), {0, 0, 0}, {tokens, heads, 2 * pairs});
+      mx::astype(x, mx::float32),
+      {0, 0, 0},
+      {tokens, heads, 2 * pairs});
   const int axis = options.traditional ? 3 : 2; // of the two halves
   const mx::array split = mx::reshape(
       rotated,
@@ -133,8 +137,9 @@ mx::array rope(
     const mx::array& inv_freq,
     const RopeOptions& options) {
   const bool fits = x.ndim() == 3 && positions.ndim() == 1 &&
-      positions.shape(0) == x.shape(0) && positions.dtype() == mx::int32 &&
-      inv_freq.ndim() == 1 && 2 * inv_freq.shape(0) <= x.shape(2);
+                    positions.shape(0) == x.shape(0) &&
+                    positions.dtype() == mx::int32 && inv_freq.ndim() == 1 &&
+                    2 * inv_freq.shape(0) <= x.shape(2);
   if (!fits) {
     std::ostringstream message;
     message << "[rope] expected x [T, H, D], positions [T] int32 and inv_freq "

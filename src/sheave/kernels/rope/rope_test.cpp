@@ -73,7 +73,8 @@ TEST(RopeCheck, RefusesWhatDoesNotFit) {
       rope(x, mx::array({0}, mx::int32), mx::zeros({4}), {}),
       std::invalid_argument);
   EXPECT_THROW(
-      rope(x, mx::zeros({2}), mx::zeros({4}), {}), std::invalid_argument);
+      rope(x, mx::zeros({2}), mx::zeros({4}), {}),
+      std::invalid_argument);
 }
 
 } // namespace

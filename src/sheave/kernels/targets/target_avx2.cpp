@@ -7,8 +7,9 @@
 
 #define SHEAVE_TARGET_LANES 8
 #ifdef __clang__
-#pragma clang attribute push( \
-    __attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#pragma clang attribute push(                 \
+    __attribute__((target("avx2,fma,f16c"))), \
+    apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c")

@@ -7,11 +7,14 @@
 
 #define SHEAVE_TARGET_LANES 16
 #ifdef __clang__
-#pragma clang attribute push( \
-    __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))), apply_to = function)
+#pragma clang attribute push(                                             \
+    __attribute__((target(                                                \
+        "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))), \
+    apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+#pragma GCC target( \
+    "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
 #endif
 
 namespace sheave::kernels {
