@@ -25,7 +25,7 @@ PROMPTS = {
         "The capital of France is",
         "Water boils at a temperature of",
         "Once upon a time, in a small village by the sea,",
-        "The first ten prime numbers are",
+        "My favourite colour is",
         "def fibonacci(n):",
     ]),
 }
