@@ -1,6 +1,6 @@
 // Models against logits that Transformers (float checkpoints) and mlx-lm
-// (quantized ones) computed on the same weights; tests/fixtures/golden/README.md
-// says how they were made.
+// (quantized ones) computed on the same weights;
+// tests/fixtures/golden/README.md says how they were made.
 
 #include <gtest/gtest.h>
 #include <mlx/io.h>
@@ -31,7 +31,8 @@ struct GoldenCase {
 };
 
 std::string case_name(const ::testing::TestParamInfo<GoldenCase>& info) {
-  std::string name = info.param.name + "_chunk" +
+  std::string name =
+      info.param.name + "_chunk" +
       (info.param.chunk == 0 ? "all" : std::to_string(info.param.chunk));
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -104,9 +105,10 @@ TEST_P(Golden, LogitsAndGreedyTokensMatch) {
 
   Conversation run(folder);
   const std::span<const int32_t> prompt_ids(
-      prompt.data<int32_t>(), prompt.size());
-  const size_t chunk = golden.chunk == 0 ? prompt_ids.size()
-                                         : static_cast<size_t>(golden.chunk);
+      prompt.data<int32_t>(),
+      prompt.size());
+  const size_t chunk =
+      golden.chunk == 0 ? prompt_ids.size() : static_cast<size_t>(golden.chunk);
   float worst = 0;
   mx::array last(0.0F);
   int last_row = 0;
@@ -118,7 +120,10 @@ TEST_P(Golden, LogitsAndGreedyTokensMatch) {
       worst = std::max(
           worst,
           row_difference(
-              prompt_logits, static_cast<int>(begin) + row, last, row));
+              prompt_logits,
+              static_cast<int>(begin) + row,
+              last,
+              row));
     }
   }
   EXPECT_LE(worst, golden.tolerance) << "prompt";

@@ -76,15 +76,16 @@ TEST_P(RealModel, PerplexityIsWithinOnePercentOfLlamaCpp) {
 
 TEST_P(RealModel, TokenizesAsTheReferenceDoes) {
   const std::string file = std::string(GetParam()) == "smollm2"
-      ? "vectors_smollm2.json"
-      : "vectors_gemma3.json";
+                               ? "vectors_smollm2.json"
+                               : "vectors_gemma3.json";
   const Json vectors = read_json(fixtures() / "text" / file);
   ASSERT_GE(vectors.size(), 300U);
   const LanguageModel model = LanguageModel::load(bundled(GetParam()));
   for (const Json& vector : vectors) {
     const auto text = vector.at("text").get<std::string>();
     const auto ids = model.tokenizer().encode(
-        text, {.add_special = false, .parse_special = true});
+        text,
+        {.add_special = false, .parse_special = true});
     ASSERT_TRUE(ids) << ids.error().message;
     EXPECT_EQ(*ids, vector.at("ids").get<std::vector<int32_t>>()) << text;
   }
@@ -99,8 +100,8 @@ TEST_P(RealModel, GreedyTextIsAsRecorded) {
     const auto prompt = example.at("prompt").get<std::string>();
     const std::vector<ChatMessage> messages = {{"user", prompt}};
     const auto ids = example.at("chat").get<bool>()
-        ? model.encode_chat(messages)
-        : model.encode(prompt);
+                         ? model.encode_chat(messages)
+                         : model.encode(prompt);
     ASSERT_TRUE(ids) << ids.error().message;
     Generator generator(model, {.dtype = mx::float32});
     const auto got = generator.generate(*ids, {.max_tokens = 32});

@@ -28,7 +28,9 @@ void check_append(
         std::to_string(layout.rows[0].first_position));
   }
   const mx::Shape expected = {
-      layout.num_tokens(), shape.num_key_value_heads, shape.head_dim};
+      layout.num_tokens(),
+      shape.num_key_value_heads,
+      shape.head_dim};
   if (keys.shape() != expected || values.shape() != expected) {
     std::ostringstream message;
     message << "[" << name << "] expected keys and values " << expected
@@ -43,8 +45,8 @@ mx::array as_block(const mx::array& packed) {
 
 size_t planes_bytes(const PlanesShape& shape, int columns) {
   return size_t{2} * static_cast<size_t>(shape.num_key_value_heads) *
-      static_cast<size_t>(columns) * static_cast<size_t>(shape.head_dim) *
-      mx::size_of(shape.dtype);
+         static_cast<size_t>(columns) * static_cast<size_t>(shape.head_dim) *
+         mx::size_of(shape.dtype);
 }
 
 std::string dtype_name(mx::Dtype dtype) {

@@ -60,8 +60,7 @@ inline void append_and_check(Cache& cache, int count, int window) {
   }
   const int end = first + count;
   const int visible = static_cast<int>(columns.size());
-  const int needed =
-      window == 0 ? end : std::min(end, window - 1 + count);
+  const int needed = window == 0 ? end : std::min(end, window - 1 + count);
   ASSERT_GE(visible, needed);
   ASSERT_LE(visible, end);
   const int width = keys.shape(2);

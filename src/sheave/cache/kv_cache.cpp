@@ -32,11 +32,12 @@ kernels::KVView KVCache::append(
   return {
       .keys = planes_.keys(),
       .values = planes_.values(),
-      .rows = {{.plane_row = 0,
-                .first_token = 0,
-                .num_tokens = tokens,
-                .first_position = first_position,
-                .ranges = {{{0, end}, {end, end}}}}},
+      .rows =
+          {{.plane_row = 0,
+            .first_token = 0,
+            .num_tokens = tokens,
+            .first_position = first_position,
+            .ranges = {{{0, end}, {end, end}}}}},
       .window = 0};
 }
 

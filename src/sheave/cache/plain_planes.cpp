@@ -12,12 +12,14 @@ namespace {
 
 mx::array empty_plane(const PlanesShape& shape, int rows) {
   return mx::zeros(
-      {rows, shape.num_key_value_heads, 0, shape.head_dim}, shape.dtype);
+      {rows, shape.num_key_value_heads, 0, shape.head_dim},
+      shape.dtype);
 }
 
 void check_block(const mx::array& plane, const mx::array& block) {
   const bool fits = block.ndim() == 4 && block.shape(0) == plane.shape(0) &&
-      block.shape(1) == plane.shape(1) && block.shape(3) == plane.shape(3);
+                    block.shape(1) == plane.shape(1) &&
+                    block.shape(3) == plane.shape(3);
   if (!fits) {
     std::ostringstream message;
     message << "[plain_planes] expected a block like " << plane.shape()
@@ -29,7 +31,9 @@ void check_block(const mx::array& plane, const mx::array& block) {
 mx::array columns_of(const mx::array& plane, kernels::ColumnRange range) {
   const auto& shape = plane.shape();
   return mx::slice(
-      plane, {0, 0, range.begin, 0}, {shape[0], shape[1], range.end, shape[3]});
+      plane,
+      {0, 0, range.begin, 0},
+      {shape[0], shape[1], range.end, shape[3]});
 }
 
 mx::array keep_columns(
@@ -68,8 +72,7 @@ void PlainPlanes::grow(int columns) {
     mx::Shape shape = plane->shape();
     shape[2] = columns;
     const mx::array zeros = mx::zeros(shape, plane->dtype());
-    *plane =
-        plane->shape(2) == 0 ? zeros : mx::concatenate({*plane, zeros}, 2);
+    *plane = plane->shape(2) == 0 ? zeros : mx::concatenate({*plane, zeros}, 2);
   }
 }
 

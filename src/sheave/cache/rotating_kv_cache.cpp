@@ -17,7 +17,12 @@ kernels::KVView RotatingKVCache::append(
     const mx::array& values,
     const StepLayout& layout) {
   check_append(
-      "rotating_kv_cache", shape_, state_.offsets[0], layout, keys, values);
+      "rotating_kv_cache",
+      shape_,
+      state_.offsets[0],
+      layout,
+      keys,
+      values);
   const int tokens = layout.num_tokens();
   const int first_position = state_.offsets[0];
   if (tokens == 1) {
@@ -28,12 +33,14 @@ kernels::KVView RotatingKVCache::append(
   return {
       .keys = planes_.keys(),
       .values = planes_.values(),
-      .rows = {{.plane_row = 0,
-                .first_token = 0,
-                .num_tokens = tokens,
-                .first_position = first_position,
-                .ranges = state_.temporal_ranges(
-                    state_.left_pad[0], state_.active_length())}},
+      .rows =
+          {{.plane_row = 0,
+            .first_token = 0,
+            .num_tokens = tokens,
+            .first_position = first_position,
+            .ranges = state_.temporal_ranges(
+                state_.left_pad[0],
+                state_.active_length())}},
       .window = state_.max_size};
 }
 
@@ -76,7 +83,7 @@ size_t RotatingKVCache::projected_bytes(int tokens) const {
 
 std::string RotatingKVCache::signature() const {
   return "rotating window=" + std::to_string(state_.max_size) + " plain " +
-      dtype_name(shape_.dtype);
+         dtype_name(shape_.dtype);
 }
 
 std::unique_ptr<Cache> make_rotating_kv_cache(

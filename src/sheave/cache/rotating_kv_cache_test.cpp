@@ -47,8 +47,8 @@ TEST(RotatingKVCache, HoldsForRandomSequencesOfBlocks) {
           single ? 1 : 1 + static_cast<int>(random() % (3 * window));
       largest = std::max(largest, count);
       append_and_check(cache, count, window);
-      const int columns = static_cast<int>(
-          cache.nbytes() / cache.projected_bytes(1));
+      const int columns =
+          static_cast<int>(cache.nbytes() / cache.projected_bytes(1));
       EXPECT_LE(columns, window + largest);
     }
   }

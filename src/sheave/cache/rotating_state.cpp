@@ -88,8 +88,9 @@ int RotatingState::trim(int n) {
   return n;
 }
 
-std::array<kernels::ColumnRange, 2> RotatingState::temporal_ranges(int from, int to)
-    const {
+std::array<kernels::ColumnRange, 2> RotatingState::temporal_ranges(
+    int from,
+    int to) const {
   if (from < 0 || from > to || to > active_length()) {
     throw std::invalid_argument(
         "[rotating_state] columns [" + std::to_string(from) + ", " +

@@ -23,12 +23,13 @@ struct RotatingState {
   /// Columns are allocated in steps of this many, up to the window.
   static constexpr int kStep = 256;
 
-  int max_size = 0;           // the window W
-  std::vector<int> offsets;   // per row: absolute position of its next token
-  std::vector<int> left_pad;  // per row: columns at the front that aren't its own
-  int ring_index = 0;         // physical column of the next write
-  int total_offset = 0;       // columns written so far, the same for every row
-  bool rotated = false;       // the oldest column is at ring_index
+  int max_size = 0;         // the window W
+  std::vector<int> offsets; // per row: absolute position of its next token
+  std::vector<int>
+      left_pad;         // per row: columns at the front that aren't its own
+  int ring_index = 0;   // physical column of the next write
+  int total_offset = 0; // columns written so far, the same for every row
+  bool rotated = false; // the oldest column is at ring_index
 
   bool operator==(const RotatingState&) const = default;
 

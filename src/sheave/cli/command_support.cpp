@@ -42,7 +42,7 @@ std::string read_text(const std::string& path) {
 bool stdin_has_text() {
   struct stat status{};
   return fstat(STDIN_FILENO, &status) == 0 &&
-      (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
+         (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
 }
 
 bool stdin_is_terminal() {

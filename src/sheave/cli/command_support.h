@@ -15,8 +15,8 @@ namespace sheave {
 /// Exit codes of the program.
 enum ExitCode {
   kExitOk = 0,
-  kExitInternal = 1,    // a bug, or the system failed
-  kExitBadInput = 2,    // a bad argument, file, model or prompt
+  kExitInternal = 1,      // a bug, or the system failed
+  kExitBadInput = 2,      // a bad argument, file, model or prompt
   kExitInterrupted = 130, // Ctrl-C ended the only answer
 };
 

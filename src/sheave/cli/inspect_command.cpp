@@ -1,5 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -84,10 +85,13 @@ std::string layers_text(const ModelSummary& model) {
       ++end;
     }
     const std::string range = end - begin == 1
-        ? std::to_string(begin)
-        : fmt::format("{}-{}", begin, end - 1);
+                                  ? std::to_string(begin)
+                                  : fmt::format("{}-{}", begin, end - 1);
     text += fmt::format(
-        "  {:>7}  {:8} cache: {}\n", range, layer.attention, layer.cache);
+        "  {:>7}  {:8} cache: {}\n",
+        range,
+        layer.attention,
+        layer.cache);
     begin = end;
   }
   return text;
@@ -167,7 +171,8 @@ void inspect(const InspectOptions& options) {
 void add_inspect_command(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand(
-      "inspect", "Describe a model: layers, caches, quantization, tensors");
+      "inspect",
+      "Describe a model: layers, caches, quantization, tensors");
   command->add_option("MODEL", options->model, kModelHelp)->required();
   command->add_flag("--tensors", options->tensors, "list every tensor");
   command->add_flag("--json", options->json, "everything, as one JSON object");

@@ -1,10 +1,11 @@
 // The sheave program: parses the command line, runs one command, and turns
 // whatever goes wrong into one line on stderr and an exit code.
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <fmt/format.h>
 #include <stdexcept>
 #include <string>
 
@@ -44,8 +45,7 @@ int end_parsing(const CLI::App& app, const CLI::ParseError& error) {
     what = unknown.empty() ? "a command is needed"
                            : "unknown command " + unknown.front();
   }
-  return fail(
-      kExitBadInput, what + " (sheave --help, sheave COMMAND --help)");
+  return fail(kExitBadInput, what + " (sheave --help, sheave COMMAND --help)");
 }
 
 int run_program(int argc, char** argv) {
@@ -74,8 +74,8 @@ int main(int argc, char** argv) {
   try {
     return run_program(argc, argv);
   } catch (const CommandError& error) {
-    const bool ours = error.code() == ErrorCode::kInternal ||
-        error.code() == ErrorCode::kIo;
+    const bool ours =
+        error.code() == ErrorCode::kInternal || error.code() == ErrorCode::kIo;
     return fail(ours ? kExitInternal : kExitBadInput, error.what());
   } catch (const FileError& error) {
     return fail(kExitBadInput, error.what());

@@ -29,7 +29,8 @@ TEST(MessageReader, TakesALineAsAMessage) {
 
 TEST(MessageReader, JoinsLinesBetweenTripleQuotes) {
   EXPECT_EQ(
-      messages({"\"\"\"a", "b", "c\"\"\"", "d"}), (Lines{"a\nb\nc", "d"}));
+      messages({"\"\"\"a", "b", "c\"\"\"", "d"}),
+      (Lines{"a\nb\nc", "d"}));
   EXPECT_EQ(messages({"\"\"\"", "a", "", "b", "\"\"\""}), (Lines{"a\n\nb"}));
   EXPECT_EQ(messages({"\"\"\"one line\"\"\""}), (Lines{"one line"}));
 }

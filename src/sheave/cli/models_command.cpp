@@ -1,6 +1,7 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fmt/format.h>
 
 #include "sheave/cli/command_support.h"
 #include "sheave/cli/commands.h"
@@ -24,7 +25,8 @@ void list_models() {
 } // namespace
 
 void add_models_command(CLI::App& app) {
-  app.add_subcommand("models", "List the bundled models")->callback(list_models);
+  app.add_subcommand("models", "List the bundled models")
+      ->callback(list_models);
 }
 
 } // namespace sheave

@@ -1,5 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,7 +37,8 @@ void measure(const PerplexityCommandOptions& options) {
          .cache_dtype = cache_options(options.exact).dtype,
          .on_chunk = [&](int done, int total, double /*so_far*/) {
            bar.update(
-               static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+               static_cast<uint64_t>(done),
+               static_cast<uint64_t>(total));
          }}));
   }
   if (options.json) {
@@ -62,7 +64,8 @@ void add_perplexity_command(CLI::App& app) {
   auto options = std::make_shared<PerplexityCommandOptions>();
   CLI::App* command = app.add_subcommand(
       "perplexity",
-      "Perplexity of a text, by llama.cpp's method: chunks, second half scored");
+      "Perplexity of a text, by llama.cpp's method: chunks, second half "
+      "scored");
   command->add_option("MODEL", options->model, kModelHelp)->required();
   command->add_option("FILE", options->file, "text file, - for standard input")
       ->required();

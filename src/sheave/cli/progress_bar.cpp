@@ -12,8 +12,8 @@ std::string progress_line(const std::string& label, double share) {
   share = std::clamp(share, 0.0, 1.0);
   const int filled = static_cast<int>(share * kWidth);
   return label + " [" + std::string(static_cast<size_t>(filled), '#') +
-      std::string(static_cast<size_t>(kWidth - filled), ' ') + "] " +
-      std::to_string(static_cast<int>(share * 100)) + " %";
+         std::string(static_cast<size_t>(kWidth - filled), ' ') + "] " +
+         std::to_string(static_cast<int>(share * 100)) + " %";
 }
 
 ProgressBar::ProgressBar(std::string label, std::FILE* stream)
@@ -36,8 +36,7 @@ void ProgressBar::update(uint64_t done, uint64_t total) {
   }
   drawn_ = true;
   last_ = now;
-  const double share =
-      static_cast<double>(done) / static_cast<double>(total);
+  const double share = static_cast<double>(done) / static_cast<double>(total);
   std::fputs(("\r" + progress_line(label_, share)).c_str(), stream_);
   std::fflush(stream_);
 }

@@ -1,6 +1,7 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -83,8 +84,8 @@ int answer_once(
       last = text;
     }
   };
-  const Generation answer = value_or_throw(
-      session.answer(prompt, stream, &InterruptScope::flag()));
+  const Generation answer =
+      value_or_throw(session.answer(prompt, stream, &InterruptScope::flag()));
   if (options.json) {
     write_json(answer, seed);
   } else {
@@ -221,8 +222,8 @@ CLI::Validator number_range(double low, double high) {
         double value = 0;
         const bool number = CLI::detail::lexical_cast(text, value);
         return number && value >= low && value <= high
-            ? std::string()
-            : text + " is not a number from " + range;
+                   ? std::string()
+                   : text + " is not a number from " + range;
       },
       range);
 }
@@ -231,7 +232,8 @@ void add_generation_options(CLI::App& command, RunOptions& options) {
   GenerationOptions& generation = options.generation;
   SamplingParams& sampling = generation.sampling;
   command.add_option("--max-tokens", generation.max_tokens)
-      ->description("tokens to generate at most (default: to the context's end)")
+      ->description(
+          "tokens to generate at most (default: to the context's end)")
       ->check(CLI::Range(1, 1 << 30));
   command.add_option("--temperature", sampling.temperature)
       ->description("0 takes the likeliest token each time (default 0)")
@@ -258,8 +260,8 @@ void add_generation_options(CLI::App& command, RunOptions& options) {
 
 void add_run_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand(
-      "run", "Answer a prompt, or chat when there is none");
+  CLI::App* command =
+      app.add_subcommand("run", "Answer a prompt, or chat when there is none");
   command->add_option("MODEL", options->model, kModelHelp)->required();
   command->add_option("PROMPT", options->prompt)
       ->description(

@@ -18,7 +18,7 @@ std::string statistics_line(
       stats.prompt_tokens_per_second(),
       stats.generated_tokens,
       stats.generation_tokens_per_second(),
-      stats.time_to_first_token_s,
+      stats.prompt_seconds,
       static_cast<double>(peak_memory_bytes) / 1e6);
   if (seed) {
     line += fmt::format("; seed: {}", *seed);
@@ -35,7 +35,7 @@ nlohmann::ordered_json statistics_json(
       {"generated_tokens", stats.generated_tokens},
       {"prompt_tokens_per_second", stats.prompt_tokens_per_second()},
       {"generation_tokens_per_second", stats.generation_tokens_per_second()},
-      {"time_to_first_token_s", stats.time_to_first_token_s},
+      {"time_to_first_token_s", stats.prompt_seconds},
       {"peak_memory_bytes", peak_memory_bytes}};
 }
 

@@ -13,14 +13,13 @@ constexpr GenerationStats kStats = {
     .cached_tokens = 10,
     .generated_tokens = 21,
     .prompt_seconds = 0.1,
-    .time_to_first_token_s = 0.125,
     .generation_seconds = 0.4};
 
 TEST(Statistics, SayWhatAnAnswerCost) {
   EXPECT_EQ(
       statistics_line(kStats, 201'000'000, std::nullopt),
       "prompt: 30 tokens (10 cached), 200.0 tokens/s; generated: 21 tokens, "
-      "50.0 tokens/s; first token: 0.12 s; peak memory: 201 MB");
+      "50.0 tokens/s; first token: 0.10 s; peak memory: 201 MB");
 }
 
 TEST(Statistics, NameTheSeedWhereThereIsOne) {

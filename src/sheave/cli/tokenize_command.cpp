@@ -1,5 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -31,15 +32,16 @@ void tokenize(const TokenizeOptions& options) {
   const Tokenizer& tokenizer = model.tokenizer();
   const auto ids = value_or_throw(tokenizer.encode(
       text,
-      {.add_special = !options.no_special,
-       .parse_special = !options.plain}));
+      {.add_special = !options.no_special, .parse_special = !options.plain}));
   if (options.json) {
     nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
     for (const int32_t id : ids) {
       pieces.push_back(std::string(tokenizer.token_bytes(id)));
     }
     const nlohmann::ordered_json json = {
-        {"count", ids.size()}, {"ids", ids}, {"pieces", pieces}};
+        {"count", ids.size()},
+        {"ids", ids},
+        {"pieces", pieces}};
     write_stdout(
         json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
         "\n");

@@ -106,9 +106,9 @@ int Generator::reuse_prefix(std::span<const int32_t> prompt) {
     return static_cast<int>(shared);
   }
   const bool trimmable = std::all_of(
-      caches_.begin(), caches_.end(), [](const std::unique_ptr<Cache>& cache) {
-        return cache->trimmable();
-      });
+      caches_.begin(),
+      caches_.end(),
+      [](const std::unique_ptr<Cache>& cache) { return cache->trimmable(); });
   if (!trimmable || shared == 0) {
     reset();
     return 0;
@@ -141,9 +141,8 @@ mx::array Generator::step(std::span<const int32_t> tokens) {
 }
 
 // The logits of the last of the hidden rows.
-void Generator::read_logits(
-    const mx::array& hidden,
-    std::vector<float>& logits) const {
+void Generator::read_logits(const mx::array& hidden, std::vector<float>& logits)
+    const {
   const int last = hidden.shape(0) - 1;
   mx::array row = language_model_.model().logits(
       mx::slice(hidden, {last, 0}, {last + 1, hidden.shape(1)}));
@@ -171,6 +170,57 @@ bool Generator::prefill(
   return true;
 }
 
+// Chooses tokens one after another until something ends the answer. logits are
+// those of the prompt's last token.
+void Generator::decode(
+    const GenerationOptions& options,
+    const TextCallback& on_text,
+    const std::atomic<bool>* cancel,
+    std::vector<float>& logits,
+    Generation& result) {
+  Sampler sampler(options.sampling);
+  TokenStream stream(
+      language_model_.tokenizer(),
+      {.stop_strings = options.stop});
+  const auto show = [&](const std::string& text) {
+    result.text += text;
+    if (on_text && !text.empty()) {
+      on_text(text);
+    }
+  };
+  const auto& eos = language_model_.eos_token_ids();
+  const auto context = static_cast<size_t>(
+      language_model_.model().config().max_position_embeddings);
+  for (;;) {
+    if (is_set(cancel)) {
+      result.finish_reason = FinishReason::kCancelled;
+      break;
+    }
+    const int32_t token = sampler.sample(logits);
+    if (!options.ignore_eos &&
+        std::binary_search(eos.begin(), eos.end(), token)) {
+      result.finish_reason = FinishReason::kEos;
+      break;
+    }
+    result.tokens.push_back(token);
+    show(stream.push(token));
+    if (stream.stopped()) {
+      result.finish_reason = FinishReason::kStop;
+      break;
+    }
+    if (static_cast<int>(result.tokens.size()) == options.max_tokens) {
+      result.finish_reason = FinishReason::kLength;
+      break;
+    }
+    if (cached_tokens_.size() + 1 >= context) {
+      result.finish_reason = FinishReason::kContextFull;
+      break;
+    }
+    read_logits(step({&token, 1}), logits);
+  }
+  show(stream.finish());
+}
+
 Result<Generation> Generator::generate(
     std::span<const int32_t> prompt,
     const GenerationOptions& options,
@@ -192,50 +242,8 @@ Result<Generation> Generator::generate(
   }
   stats.prompt_seconds = seconds_since(start);
   const auto first_token = Clock::now();
-
-  Sampler sampler(options.sampling);
-  TokenStream stream(
-      language_model_.tokenizer(), {.stop_strings = options.stop});
-  const auto show = [&](const std::string& text) {
-    result.text += text;
-    if (on_text && !text.empty()) {
-      on_text(text);
-    }
-  };
-  const auto& eos = language_model_.eos_token_ids();
-  const auto context = static_cast<size_t>(config.max_position_embeddings);
-  for (;;) {
-    if (is_set(cancel)) {
-      result.finish_reason = FinishReason::kCancelled;
-      break;
-    }
-    const int32_t token = sampler.sample(logits);
-    if (stats.time_to_first_token_s == 0) {
-      stats.time_to_first_token_s = seconds_since(start);
-    }
-    if (!options.ignore_eos &&
-        std::binary_search(eos.begin(), eos.end(), token)) {
-      result.finish_reason = FinishReason::kEos;
-      break;
-    }
-    result.tokens.push_back(token);
-    ++stats.generated_tokens;
-    show(stream.push(token));
-    if (stream.stopped()) {
-      result.finish_reason = FinishReason::kStop;
-      break;
-    }
-    if (stats.generated_tokens == options.max_tokens) {
-      result.finish_reason = FinishReason::kLength;
-      break;
-    }
-    if (cached_tokens_.size() + 1 >= context) {
-      result.finish_reason = FinishReason::kContextFull;
-      break;
-    }
-    read_logits(step({&token, 1}), logits);
-  }
-  show(stream.finish());
+  decode(options, on_text, cancel, logits, result);
+  stats.generated_tokens = static_cast<int>(result.tokens.size());
   stats.generation_seconds = seconds_since(first_token);
   return result;
 }

@@ -43,9 +43,8 @@ struct GenerationStats {
   int prompt_tokens = 0;
   int cached_tokens = 0;
   int generated_tokens = 0;
-  double prompt_seconds = 0;         // until the prompt was computed
-  double time_to_first_token_s = 0;  // until the first token was chosen
-  double generation_seconds = 0;     // from the first token to the last
+  double prompt_seconds = 0;     // until the first token could be chosen
+  double generation_seconds = 0; // from then to the last token
 
   /// 0 where nothing was computed.
   double prompt_tokens_per_second() const;
@@ -89,6 +88,12 @@ class Generator {
       std::span<const int32_t> prompt,
       const std::atomic<bool>* cancel,
       std::vector<float>& logits);
+  void decode(
+      const GenerationOptions& options,
+      const TextCallback& on_text,
+      const std::atomic<bool>* cancel,
+      std::vector<float>& logits,
+      Generation& result);
   void read_logits(const mx::array& hidden, std::vector<float>& logits) const;
   void reset();
 

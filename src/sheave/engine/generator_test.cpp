@@ -77,8 +77,7 @@ TEST_P(GeneratorOf, BranchesOffInTheMiddle) {
   answer(generator, ids(0, 60));
   const auto branch = concat(ids(0, 30), ids(100, 9));
   Generator fresh(model, kExact);
-  EXPECT_EQ(
-      answer(generator, branch).tokens, answer(fresh, branch).tokens);
+  EXPECT_EQ(answer(generator, branch).tokens, answer(fresh, branch).tokens);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -98,8 +97,8 @@ TEST(Generator, ReusesTheSharedPrefixOfAFullCache) {
 TEST(Generator, StopsAtTheLimit) {
   const LanguageModel model = tiny("llama");
   Generator generator(model, kExact);
-  const auto got = answer(
-      generator, ids(0, 5), {.max_tokens = 3, .ignore_eos = true});
+  const auto got =
+      answer(generator, ids(0, 5), {.max_tokens = 3, .ignore_eos = true});
   EXPECT_EQ(got.tokens.size(), 3U);
   EXPECT_EQ(got.finish_reason, FinishReason::kLength);
   EXPECT_STREQ(finish_reason_name(got.finish_reason), "length");
@@ -146,7 +145,8 @@ TEST(Generator, GoesOnAfterACancelledAnswer) {
   EXPECT_LT(cut->tokens.size(), 40U);
   Generator fresh(model, kExact);
   EXPECT_EQ(
-      answer(generator, ids(0, 5)).tokens, answer(fresh, ids(0, 5)).tokens);
+      answer(generator, ids(0, 5)).tokens,
+      answer(fresh, ids(0, 5)).tokens);
 }
 
 TEST(Generator, ACancelledPromptComputesNothing) {
@@ -186,8 +186,7 @@ TEST(Generator, RefusesEmptyPromptsAndForeignIds) {
     const std::vector<int32_t> prompt = {5, id};
     const auto got = generator.generate(prompt, {});
     ASSERT_FALSE(got);
-    EXPECT_NE(
-        got.error().message.find(std::to_string(id)), std::string::npos);
+    EXPECT_NE(got.error().message.find(std::to_string(id)), std::string::npos);
   }
 }
 

@@ -48,8 +48,7 @@ Tokenizer make_tokenizer(const TextAssets& assets, const fs::path& path) {
         "tokenizer.ggml.tokens in a GGUF file)");
   }
   return value_of(
-      Tokenizer::from_json(
-          assets.tokenizer_json, assets.tokenizer_config_json),
+      Tokenizer::from_json(assets.tokenizer_json, assets.tokenizer_config_json),
       path / "tokenizer.json");
 }
 
@@ -85,8 +84,7 @@ LanguageModel LanguageModel::load(
   const TextAssets& assets = checkpoint.text_assets();
   LanguageModel result;
   result.model_ = make_model(checkpoint);
-  result.tokenizer_ =
-      std::make_unique<Tokenizer>(make_tokenizer(assets, path));
+  result.tokenizer_ = std::make_unique<Tokenizer>(make_tokenizer(assets, path));
   const Tokenizer& tokenizer = *result.tokenizer_;
   const int vocabulary = result.model_->config().vocab_size;
   if (tokenizer.vocab_size() > vocabulary) {
@@ -98,7 +96,8 @@ LanguageModel LanguageModel::load(
   result.chat_template_ = make_chat_template(assets, tokenizer, path);
   result.eos_token_ids_ = value_of(
       tokenizer.eos_token_ids(
-          assets.generation_config_json, assets.config_json),
+          assets.generation_config_json,
+          assets.config_json),
       path);
   return result;
 }
@@ -112,8 +111,7 @@ Result<std::vector<int32_t>> LanguageModel::encode_chat(
     std::span<const ChatMessage> messages,
     const ChatOptions& options) const {
   if (!chat_template_) {
-    return fail(
-        ErrorCode::kUnsupported, "the model has no chat template");
+    return fail(ErrorCode::kUnsupported, "the model has no chat template");
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const ChatMessage& message : messages) {
@@ -123,8 +121,7 @@ Result<std::vector<int32_t>> LanguageModel::encode_chat(
   try {
     messages_json = list.dump();
   } catch (const nlohmann::json::exception&) { // thrown for nothing else
-    return fail(
-        ErrorCode::kInvalidArgument, "a message is not valid UTF-8");
+    return fail(ErrorCode::kInvalidArgument, "a message is not valid UTF-8");
   }
   const auto rendered = chat_template_->render(
       {.messages_json = messages_json,

@@ -20,7 +20,7 @@ fs::path models_folder() {
   }
   const char* user = std::getenv("HOME");
   return fs::path(user == nullptr ? "." : user) / ".cache" / "sheave" /
-      "models";
+         "models";
 }
 
 Result<fs::path> find_model(const std::string& name) {

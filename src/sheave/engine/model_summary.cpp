@@ -32,8 +32,8 @@ int64_t parameters_of(
   const auto& overrides = config.quantization->overrides;
   const auto found = overrides.find(module);
   const int bits = found != overrides.end() && found->second
-      ? found->second->bits
-      : config.quantization->all.bits;
+                       ? found->second->bits
+                       : config.quantization->all.bits;
   return elements * 32 / bits;
 }
 
@@ -43,8 +43,8 @@ std::string quantization_text(
     const ModelSummary& summary) {
   if (const auto& quantization = checkpoint.config().quantization) {
     return std::to_string(quantization->all.bits) + "-bit affine, groups of " +
-        std::to_string(quantization->all.group_size) +
-        (quantization->overrides.empty() ? "" : ", mixed per layer");
+           std::to_string(quantization->all.group_size) +
+           (quantization->overrides.empty() ? "" : ", mixed per layer");
   }
   std::map<std::string, uint64_t> bytes;
   for (const TensorSummary& tensor : summary.tensors) {
@@ -53,7 +53,8 @@ std::string quantization_text(
     }
   }
   std::vector<std::pair<std::string, uint64_t>> order(
-      bytes.begin(), bytes.end());
+      bytes.begin(),
+      bytes.end());
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return a.second > b.second;
   });
@@ -64,7 +65,7 @@ std::string quantization_text(
   std::string text;
   for (const auto& [type, count] : order) {
     text += (text.empty() ? "" : ", ") + type + " " +
-        std::to_string((count * 100 + total / 2) / total) + " %";
+            std::to_string((count * 100 + total / 2) / total) + " %";
   }
   return text;
 }

@@ -29,24 +29,24 @@ double negative_log_likelihood(
   const int rows = hidden.shape(0);
   for (int begin = 0; begin < rows; begin += kHeadRows) {
     const int end = std::min(rows, begin + kHeadRows);
-    const mx::array logits = model.logits(
-        mx::slice(hidden, {begin, 0}, {end, hidden.shape(1)}));
+    const mx::array logits =
+        model.logits(mx::slice(hidden, {begin, 0}, {end, hidden.shape(1)}));
     const mx::array ids = mx::reshape(
         token_array(targets.subspan(
-            static_cast<size_t>(begin), static_cast<size_t>(end - begin))),
+            static_cast<size_t>(begin),
+            static_cast<size_t>(end - begin))),
         {end - begin, 1});
     const mx::array losses = mx::subtract(
-        mx::logsumexp(logits, 1, true), mx::take_along_axis(logits, ids, 1));
+        mx::logsumexp(logits, 1, true),
+        mx::take_along_axis(logits, ids, 1));
     mx::array total = mx::sum(losses);
     sum += total.item<float>();
   }
   return sum;
 }
 
-Result<void> check_request(
-    const ModelConfig& config,
-    int context,
-    size_t tokens) {
+Result<void>
+check_request(const ModelConfig& config, int context, size_t tokens) {
   if (context < 4 || context > config.max_position_embeddings) {
     return fail(
         ErrorCode::kInvalidArgument,
@@ -95,8 +95,8 @@ Result<Perplexity> perplexity(
       ids[0] = *bos;
     }
     LayerCaches caches = model.make_caches({.dtype = options.cache_dtype});
-    const mx::array hidden = model.forward(
-        token_array(ids), StepLayout::single(0, context), caches);
+    const mx::array hidden =
+        model.forward(token_array(ids), StepLayout::single(0, context), caches);
     loss += negative_log_likelihood(
         model,
         mx::slice(hidden, {first, 0}, {context - 1, hidden.shape(1)}),

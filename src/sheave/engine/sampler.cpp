@@ -56,7 +56,7 @@ void Sampler::restrict_candidates(std::span<const float> logits) {
                                           : a.id < b.id;
   };
   const bool top_k = params_.top_k > 0 &&
-      static_cast<size_t>(params_.top_k) < candidates_.size();
+                     static_cast<size_t>(params_.top_k) < candidates_.size();
   if (top_k) {
     const auto kept = candidates_.begin() + params_.top_k;
     std::partial_sort(candidates_.begin(), kept, candidates_.end(), likelier);

@@ -14,10 +14,8 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 /// How often each token comes up in n draws.
-std::map<int32_t, int> draw(
-    const SamplingParams& params,
-    const std::vector<float>& logits,
-    int n) {
+std::map<int32_t, int>
+draw(const SamplingParams& params, const std::vector<float>& logits, int n) {
   Sampler sampler(params);
   std::map<int32_t, int> counts;
   for (int i = 0; i < n; ++i) {
@@ -42,8 +40,8 @@ TEST(Argmax, TakesTheLowestIdAmongEqualsAndNeverNan) {
 }
 
 TEST(Sampler, IsGreedyAtTemperatureZero) {
-  const auto counts = draw(
-      {.temperature = 0, .top_p = 0.1F, .top_k = 2}, {0, 5, 4.9F}, 50);
+  const auto counts =
+      draw({.temperature = 0, .top_p = 0.1F, .top_k = 2}, {0, 5, 4.9F}, 50);
   EXPECT_EQ(counts, (std::map<int32_t, int>{{1, 50}}));
 }
 

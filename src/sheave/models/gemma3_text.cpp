@@ -26,8 +26,8 @@ struct Block {
 
   mx::array operator()(const mx::array& x, const Step& step, Cache& cache)
       const {
-    const mx::array h = x +
-        post_attention_layernorm(self_attn(input_layernorm(x), step, cache));
+    const mx::array h = x + post_attention_layernorm(
+                                self_attn(input_layernorm(x), step, cache));
     return h + post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h)));
   }
 };
@@ -89,7 +89,7 @@ class Gemma3TextModel : public Model {
   }
 
   mx::array logits(const mx::array& hidden) const override {
-    const mx::array raw =
+    mx::array raw =
         lm_head_ ? (*lm_head_)(hidden) : embed_tokens_.as_linear(hidden);
     if (!config_.final_logit_softcapping) {
       return raw;

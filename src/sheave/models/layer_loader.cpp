@@ -24,7 +24,8 @@ Linear LayerLoader::linear(
     return Linear(std::move(weight));
   }
   return Linear(
-      std::move(weight), checkpoint_.vector(name + ".bias", out_features));
+      std::move(weight),
+      checkpoint_.vector(name + ".bias", out_features));
 }
 
 RMSNorm LayerLoader::norm(const std::string& name, int dims) const {
@@ -39,7 +40,9 @@ RMSNorm LayerLoader::norm(const std::string& name, int dims) const {
 
 Embedding LayerLoader::embedding() const {
   return Embedding(checkpoint_.weight(
-      "model.embed_tokens", config_.vocab_size, config_.hidden_size));
+      "model.embed_tokens",
+      config_.vocab_size,
+      config_.hidden_size));
 }
 
 std::optional<Linear> LayerLoader::head() const {
@@ -53,7 +56,8 @@ Rope LayerLoader::rope(int layer) const {
   const bool sliding =
       config_.layer_types[static_cast<size_t>(layer)] == LayerType::kSliding;
   RopeFrequencies frequencies = rope_frequencies(
-      sliding ? config_.rope_local : config_.rope, config_.head_dim);
+      sliding ? config_.rope_local : config_.rope,
+      config_.head_dim);
   // GGUF files of Llama 3 carry the scaling as one divisor per frequency.
   const std::string divisors_name = "rope_freqs.weight";
   if (checkpoint_.has(divisors_name)) {
@@ -61,8 +65,7 @@ Rope LayerLoader::rope(int layer) const {
     mx::array divisors = checkpoint_.vector(divisors_name, count);
     divisors.eval();
     for (int i = 0; i < count; ++i) {
-      frequencies.inv_freq[static_cast<size_t>(i)] /=
-          divisors.data<float>()[i];
+      frequencies.inv_freq[static_cast<size_t>(i)] /= divisors.data<float>()[i];
     }
   }
   return Rope(frequencies);
@@ -84,8 +87,8 @@ SelfAttention LayerLoader::attention(
     k_norm = norm(base + "k_norm", head_dim);
   }
   const float scale = traits.scale != 0
-      ? traits.scale
-      : 1.0F / std::sqrt(static_cast<float>(head_dim));
+                          ? traits.scale
+                          : 1.0F / std::sqrt(static_cast<float>(head_dim));
   return SelfAttention({
       .q_proj = linear(base + "q_proj", query_dims, hidden, traits.bias),
       .k_proj = linear(base + "k_proj", key_dims, hidden, traits.bias),
@@ -125,9 +128,8 @@ void check_step(
     const LayerCaches& caches) {
   if (tokens.ndim() != 1 || tokens.shape(0) != layout.num_tokens()) {
     std::ostringstream message;
-    message << "[" << config.model_type << "] expected "
-            << layout.num_tokens() << " packed tokens, got an array of shape "
-            << tokens.shape();
+    message << "[" << config.model_type << "] expected " << layout.num_tokens()
+            << " packed tokens, got an array of shape " << tokens.shape();
     throw std::invalid_argument(message.str());
   }
   if (caches.size() != config.layer_types.size()) {

@@ -16,9 +16,9 @@ namespace sheave {
 
 /// What differs between the families' attention layers.
 struct AttentionTraits {
-  bool bias = false;        // on q, k, v and o
-  bool head_norms = false;  // RMSNorm on each query and key head
-  float scale = 0.0F;       // multiplies q.k; 0 means 1 / sqrt(head_dim)
+  bool bias = false;       // on q, k, v and o
+  bool head_norms = false; // RMSNorm on each query and key head
+  float scale = 0.0F;      // multiplies q.k; 0 means 1 / sqrt(head_dim)
 };
 
 /// Reads layers of one checkpoint. Every call throws FileError, naming the
@@ -39,9 +39,10 @@ class LayerLoader {
   std::optional<Linear> head() const;
 
   /// `prefix`: "model.layers.3".
-  SelfAttention
-  attention(const std::string& prefix, int layer, const AttentionTraits& traits)
-      const;
+  SelfAttention attention(
+      const std::string& prefix,
+      int layer,
+      const AttentionTraits& traits) const;
   GatedMLP mlp(const std::string& prefix, bool bias) const;
 
  private:

@@ -29,11 +29,11 @@ std::unique_ptr<Model> make_model(const Checkpoint& checkpoint);
 
 } // namespace sheave
 
-#define SHEAVE_REGISTER_MODEL(model_type, Class)                  \
-  [[maybe_unused]] static const bool registered_##Class =         \
-      ::sheave::register_model(                                   \
-          model_type,                                             \
-          [](const ::sheave::Checkpoint& checkpoint)              \
-              -> std::unique_ptr<::sheave::Model> {               \
-            return std::make_unique<Class>(checkpoint);           \
+#define SHEAVE_REGISTER_MODEL(model_type, Class)          \
+  [[maybe_unused]] static const bool registered_##Class = \
+      ::sheave::register_model(                           \
+          model_type,                                     \
+          [](const ::sheave::Checkpoint& checkpoint)      \
+              -> std::unique_ptr<::sheave::Model> {       \
+            return std::make_unique<Class>(checkpoint);   \
           })

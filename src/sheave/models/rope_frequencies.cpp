@@ -29,17 +29,17 @@ double llama3_frequency(const RopeParameters& p, double frequency) {
     return frequency;
   }
   const double smooth = (context / wavelength - p.low_freq_factor) /
-      (p.high_freq_factor - p.low_freq_factor);
+                        (p.high_freq_factor - p.low_freq_factor);
   return (1 - smooth) * frequency / p.factor + smooth * frequency;
 }
 
 /// The pair index whose wave turns `rotations` times within the context.
 double yarn_correction(const RopeParameters& p, int dims, double rotations) {
   return dims *
-      std::log(
+         std::log(
              p.original_max_position_embeddings /
              (rotations * 2 * std::numbers::pi)) /
-      (2 * std::log(p.theta));
+         (2 * std::log(p.theta));
 }
 
 void scale_yarn(
@@ -74,7 +74,7 @@ double yarn_attention_factor(const RopeParameters& p) {
   }
   if (p.mscale && p.mscale_all_dim) {
     return yarn_mscale(p.factor, *p.mscale) /
-        yarn_mscale(p.factor, *p.mscale_all_dim);
+           yarn_mscale(p.factor, *p.mscale_all_dim);
   }
   return yarn_mscale(p.factor, 1);
 }

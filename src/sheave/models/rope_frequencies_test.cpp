@@ -18,15 +18,16 @@ TEST(RopeFrequencies, AreTheUsualPowersByDefault) {
 }
 
 TEST(RopeFrequencies, RotateOnlyThePartialDims) {
-  const RopeFrequencies got = rope_frequencies(
-      {.theta = 10000, .partial_rotary_factor = 0.5F}, 8);
+  const RopeFrequencies got =
+      rope_frequencies({.theta = 10000, .partial_rotary_factor = 0.5F}, 8);
   ASSERT_EQ(got.inv_freq.size(), 2U);
   EXPECT_FLOAT_EQ(got.inv_freq[1], 0.01F);
 }
 
 TEST(RopeFrequencies, LinearScalingStretchesAll) {
   const RopeFrequencies got = rope_frequencies(
-      {.theta = 10000, .type = RopeType::kLinear, .factor = 4}, 8);
+      {.theta = 10000, .type = RopeType::kLinear, .factor = 4},
+      8);
   EXPECT_FLOAT_EQ(got.inv_freq[0], 0.25F);
   EXPECT_FLOAT_EQ(got.inv_freq[3], 0.00025F);
 }

@@ -35,8 +35,8 @@ mx::array SelfAttention::operator()(
   const mx::array keys = p.rope(
       split_heads(p.k_proj(x), p.num_key_value_heads, p.head_dim, p.k_norm),
       step.positions);
-  const mx::array values = split_heads(
-      p.v_proj(x), p.num_key_value_heads, p.head_dim, std::nullopt);
+  const mx::array values =
+      split_heads(p.v_proj(x), p.num_key_value_heads, p.head_dim, std::nullopt);
   const mx::array attended = kernels::attention(
       queries,
       cache.append(keys, values, step.layout),
