@@ -7,22 +7,28 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint format bench install fuzz clean
+.PHONY: help run program build test lint format bench install fuzz clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-run: build ## Answer PROMPT="..." with MODEL (default: the embedded SmolLM2); no PROMPT: chat
+run: program ## Answer PROMPT="..." with MODEL (default: the embedded SmolLM2); no PROMPT: chat
 	@build/sheave run $(MODEL) $(if $(PROMPT),"$$PROMPT")
 export PROMPT
 
-build: ## Set up, build, and put the binary at build/sheave
-	@scripts/setup --build
-	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
-	@cmake --build $(BUILD) --parallel $(JOBS)
+# The program alone: a newcomer shouldn't wait for the tests.
+program: TARGETS = --target sheave_program
+program build: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) --parallel $(JOBS) $(TARGETS)
 	@ln -sfn $(PRESET)/bin/sheave build/sheave
 
-$(BUILD)/build.ninja: CMakePresets.json
+build: ## Set up, build, and put the program at build/sheave
+
+.PHONY: setup
+setup:
+	@scripts/setup --build
+
+$(BUILD)/build.ninja: CMakePresets.json | setup
 	@cmake --preset $(PRESET)
 
 test: ## Set up, build, and run every test

@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
       std::ifstream file(entry.path(), std::ios::binary);
       const std::string content{std::istreambuf_iterator<char>(file), {}};
       LLVMFuzzerTestOneInput(
-          reinterpret_cast<const uint8_t*>(content.data()), content.size());
+          reinterpret_cast<const uint8_t*>(content.data()),
+          content.size());
       ++files;
     }
   }

@@ -15,13 +15,14 @@ namespace {
 
 using sheave::ChatTemplate;
 using sheave::GgufVocabulary;
-using sheave::TokenStream;
 using sheave::Tokenizer;
+using sheave::TokenStream;
 
 /// Encodes and decodes with whatever came out.
 void use(const Tokenizer& tokenizer) {
   const auto ids = tokenizer.encode(
-      "Hello <s> w\u00f6rld \U0001F469\u200D\U0001F467 12\n\n", {});
+      "Hello <s> w\u00f6rld \U0001F469\u200D\U0001F467 12\n\n",
+      {});
   if (!ids) {
     return;
   }
@@ -85,7 +86,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const std::string_view bytes(
-      reinterpret_cast<const char*>(data) + 1, size - 1);
+      reinterpret_cast<const char*>(data) + 1,
+      size - 1);
   switch (data[0] % 3) {
     case 0:
       if (const auto tokenizer = Tokenizer::from_json(bytes)) {

@@ -43,7 +43,8 @@ pub mod token_type {
 /// Deriving merges takes a token's length squared; no vocabulary in use has a
 /// token a quarter as long.
 const MAX_TOKEN_BYTES: usize = 1024;
-const MAX_TEXT_BYTES: usize = 64 << 20;
+/// Four times the largest vocabulary in use; the worst one takes 3 s to load.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 pub fn tokenizer_from_gguf(vocabulary: &Vocabulary) -> Result<Tokenizer> {
     let checked = Checked::new(vocabulary)?;

@@ -93,7 +93,8 @@ Result<std::string> ChatTemplate::render(const ChatRequest& request) const {
 }
 
 Result<std::string> choose_chat_template(
-    const ChatTemplateSources& sources, bool for_tools) {
+    const ChatTemplateSources& sources,
+    bool for_tools) {
   const SheaveTemplateSources places{
       .jinja_file = rust_slice(sources.chat_template_jinja),
       .tokenizer_config_json = rust_slice(sources.tokenizer_config_json),

@@ -65,7 +65,9 @@ class ChatTemplate {
   /// between null and "", text parts to one string.
   /// Errors: kInvalidArgument, with the template's own words if it raised, or
   /// naming the field that isn't what it should be. A template that works too
-  /// long or nests too deep is stopped, also with kInvalidArgument.
+  /// long or nests too deep is stopped, also with kInvalidArgument. Not seen
+  /// by that limit: printing or comparing a list that holds itself twice, many
+  /// levels down (minijinja 3.1.0), so load templates from sources you trust.
   [[nodiscard]] Result<std::string> render(const ChatRequest& request) const;
 
  private:
@@ -78,6 +80,7 @@ class ChatTemplate {
 /// The source of the template that serves requests with tools, or those
 /// without. Errors: kNotFound if there is none, kInvalidFile.
 Result<std::string> choose_chat_template(
-    const ChatTemplateSources& sources, bool for_tools);
+    const ChatTemplateSources& sources,
+    bool for_tools);
 
 } // namespace sheave

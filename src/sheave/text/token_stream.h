@@ -23,7 +23,8 @@ class TokenStream {
  public:
   /// `tokenizer` must outlive the stream.
   explicit TokenStream(
-      const Tokenizer& tokenizer, TokenStreamOptions options = {});
+      const Tokenizer& tokenizer,
+      TokenStreamOptions options = {});
 
   /// Takes one id, returns the text that is now certain (possibly ""), whole
   /// UTF-8 characters only. Bytes that can't be UTF-8 come as U+FFFD, one for

@@ -15,7 +15,8 @@ using Ids = std::vector<int32_t>;
 
 std::string read_file(const std::string& name) {
   std::ifstream file(
-      SHEAVE_SOURCE_DIR "/tests/fixtures/text/" + name, std::ios::binary);
+      SHEAVE_SOURCE_DIR "/tests/fixtures/text/" + name,
+      std::ios::binary);
   EXPECT_TRUE(file) << name;
   return {std::istreambuf_iterator<char>(file), {}};
 }

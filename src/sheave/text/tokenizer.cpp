@@ -26,12 +26,17 @@ struct Tokenizer::Rust {
   }
 
   [[nodiscard]] Result<std::vector<int32_t>> encode(
-      std::string_view text, bool parse_special) const {
+      std::string_view text,
+      bool parse_special) const {
     SheaveIds ids{nullptr, 0};
     return rust_call(
         [&](SheaveBytes* error) {
           return sheave_tokenizer_encode(
-              handle.get(), rust_slice(text), parse_special, &ids, error);
+              handle.get(),
+              rust_slice(text),
+              parse_special,
+              &ids,
+              error);
         },
         [&] { return take_rust_ids(ids); });
   }
@@ -65,7 +70,8 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Result<Tokenizer> Tokenizer::from_json(
-    std::string_view tokenizer_json, std::string_view tokenizer_config_json) {
+    std::string_view tokenizer_json,
+    std::string_view tokenizer_config_json) {
   SheaveTokenizer* made = nullptr;
   return rust_call(
       [&](SheaveBytes* error) {
@@ -117,7 +123,8 @@ Result<Tokenizer> Tokenizer::from_gguf(const GgufVocabulary& vocabulary) {
 }
 
 Result<std::vector<int32_t>> Tokenizer::encode(
-    std::string_view text, EncodeOptions options) const {
+    std::string_view text,
+    EncodeOptions options) const {
   auto ids = rust_->encode(text, options.parse_special);
   if (ids && options.add_special) {
     const auto prefix = rust_->prefix();
@@ -139,7 +146,8 @@ Result<std::vector<int32_t>> Tokenizer::encode_prompt(
 }
 
 std::string Tokenizer::decode(
-    std::span<const int32_t> ids, DecodeOptions options) const {
+    std::span<const int32_t> ids,
+    DecodeOptions options) const {
   TokenStream stream(*this, {.skip_special = options.skip_special});
   std::string text;
   for (const int32_t id : ids) {
@@ -167,7 +175,10 @@ std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
   const auto found = rust_call(
       [&](SheaveBytes* error) {
         return sheave_tokenizer_token_to_id(
-            rust_->handle.get(), rust_slice(token), &id, error);
+            rust_->handle.get(),
+            rust_slice(token),
+            &id,
+            error);
       },
       [&] { return id; });
   return optional_id(found.value_or(-1));
@@ -178,7 +189,10 @@ std::optional<std::string> Tokenizer::id_to_token(int32_t id) const {
   auto found = rust_call(
       [&](SheaveBytes* error) {
         return sheave_tokenizer_id_to_token(
-            rust_->handle.get(), id, &token, error);
+            rust_->handle.get(),
+            id,
+            &token,
+            error);
       },
       [&] { return take_rust_bytes(token); });
   return found ? std::optional(std::move(*found)) : std::nullopt;

@@ -54,7 +54,8 @@ class Tokenizer {
 
   /// The ids of `text`, which must be UTF-8 (else kInvalidArgument).
   [[nodiscard]] Result<std::vector<int32_t>> encode(
-      std::string_view text, EncodeOptions options = {}) const;
+      std::string_view text,
+      EncodeOptions options = {}) const;
 
   /// The ids of a rendered chat template: special tokens are recognised, BOS
   /// stands in front exactly once if the model wants one (many templates write
@@ -66,7 +67,8 @@ class Tokenizer {
   /// Unicode recommends; ids without a token are skipped. Equals what
   /// TokenStream gives piece by piece.
   [[nodiscard]] std::string decode(
-      std::span<const int32_t> ids, DecodeOptions options = {}) const;
+      std::span<const int32_t> ids,
+      DecodeOptions options = {}) const;
 
   /// What `id` stands for; not always UTF-8 by itself. Empty if there is no
   /// such token. Lives as long as the tokenizer.

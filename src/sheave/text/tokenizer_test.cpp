@@ -31,8 +31,8 @@ Tokenizer tiny() {
 GgufVocabulary pieces() {
   GgufVocabulary vocabulary;
   vocabulary.model = "llama";
-  vocabulary.tokens = {
-      "<unk>", "<s>", "</s>", "▁", "a", "b", "ab", "▁ab", "<|im_end|>"};
+  vocabulary.tokens =
+      {"<unk>", "<s>", "</s>", "▁", "a", "b", "ab", "▁ab", "<|im_end|>"};
   vocabulary.token_types = {2, 3, 3, 1, 1, 1, 1, 1, 3};
   vocabulary.scores = {0, 0, 0, -3, -4, -5, -1, -2, 0};
   for (int byte = 0; byte < 256; ++byte) {
@@ -115,7 +115,8 @@ TEST(Tokenizer, KnowsItsTokens) {
   }
   EXPECT_EQ(tokenizer.decode(Ids{1, 4}), "");
   EXPECT_EQ(
-      tokenizer.decode(Ids{1, 4}, {.skip_special = false}), "<bos><|im_end|>");
+      tokenizer.decode(Ids{1, 4}, {.skip_special = false}),
+      "<bos><|im_end|>");
 }
 
 TEST(Tokenizer, IsMovedAndSharedBetweenThreads) {
@@ -153,7 +154,8 @@ TEST(Tokenizer, EndsAtEveryIdThatAnyFileNames) {
   EXPECT_EQ(
       tokenizer
           ->eos_token_ids(
-              R"({"eos_token_id": [5, 8]})", R"({"eos_token_id": 4})")
+              R"({"eos_token_id": [5, 8]})",
+              R"({"eos_token_id": 4})")
           .value(),
       (Ids{2, 4, 5, 8}));
   EXPECT_EQ(tiny().eos_token_ids().value(), (Ids{2}));
@@ -161,7 +163,8 @@ TEST(Tokenizer, EndsAtEveryIdThatAnyFileNames) {
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().code, ErrorCode::kInvalidFile);
   EXPECT_NE(
-      broken.error().message.find("generation_config"), std::string::npos);
+      broken.error().message.find("generation_config"),
+      std::string::npos);
 }
 
 TEST(Tokenizer, NamesWhatIsBrokenInAFile) {
