@@ -33,15 +33,32 @@ float* align_to_line(float* p) {
   return p + (64 - address % 64) % 64 / sizeof(float);
 }
 
+std::vector<mx::array> weak_copies(const std::vector<mx::array>& arrays) {
+  std::vector<mx::array> copies;
+  copies.reserve(arrays.size());
+  for (const mx::array& array : arrays) {
+    copies.push_back(mx::array::unsafe_weak_copy(array));
+  }
+  return copies;
+}
+
 } // namespace
 
 CpuPrimitive::CpuPrimitive()
-    : UnaryPrimitive(mx::default_stream(mx::Device::cpu)) {}
+    : Primitive(mx::default_stream(mx::Device::cpu)) {}
+
+void CpuPrimitive::allocate(
+    const std::vector<mx::array>& /*inputs*/,
+    std::vector<mx::array>& outputs) const {
+  for (mx::array& output : outputs) {
+    output.set_data(mx::allocator::malloc(output.nbytes()));
+  }
+}
 
 void CpuPrimitive::eval_cpu(
     const std::vector<mx::array>& inputs,
-    mx::array& output) {
-  output.set_data(mx::allocator::malloc(output.nbytes()));
+    std::vector<mx::array>& outputs) {
+  allocate(inputs, outputs);
   const ScratchSize size = scratch_size(inputs);
   const size_t shared = whole_lines(size.shared);
   const size_t stride = whole_lines(size.per_worker);
@@ -49,24 +66,23 @@ void CpuPrimitive::eval_cpu(
   mx::array scratch = allocate_scratch(shared + workers * stride);
 
   auto& encoder = mx::cpu::get_command_encoder(stream());
-  std::vector<mx::array> arrays;
-  arrays.reserve(inputs.size());
   for (const mx::array& input : inputs) {
     encoder.set_input_array(input);
-    arrays.push_back(mx::array::unsafe_weak_copy(input));
   }
-  encoder.set_output_array(output);
+  for (mx::array& output : outputs) {
+    encoder.set_output_array(output);
+  }
   // MLX may let go of the primitive before the task has run.
   encoder.dispatch([self = shared_from_this(),
-                    arrays = std::move(arrays),
-                    result = mx::array::unsafe_weak_copy(output),
+                    arrays = weak_copies(inputs),
+                    results = weak_copies(outputs),
                     scratch,
                     shared,
                     stride]() mutable {
     float* memory = align_to_line(scratch.data<float>());
-    self->run(
+    self->run_all(
         arrays,
-        result.data<float>(),
+        results,
         {.shared = memory,
          .workers = memory + shared,
          .worker_stride = stride});
@@ -75,7 +91,7 @@ void CpuPrimitive::eval_cpu(
 
 void CpuPrimitive::eval_gpu(
     const std::vector<mx::array>& /*inputs*/,
-    mx::array& /*output*/) {
+    std::vector<mx::array>& /*outputs*/) {
   throw std::runtime_error(
       std::string("[") + name() + "] has no GPU implementation");
 }

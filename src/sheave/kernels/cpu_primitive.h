@@ -32,30 +32,77 @@ struct Scratch {
   }
 };
 
-/// A primitive with one float32 output, evaluated on the CPU only. Inputs must
-/// be row-contiguous once evaluated; see contiguous_input().
-class CpuPrimitive : public mx::UnaryPrimitive,
+/// Pieces of one scratch allocation, each aligned to 64 bytes.
+class ScratchPieces {
+ public:
+  explicit ScratchPieces(float* memory) : at_(memory) {}
+
+  template <typename T>
+  T* take(size_t count) {
+    T* piece = reinterpret_cast<T*>(at_);
+    at_ += floats<T>(count);
+    return piece;
+  }
+
+  /// What take<T>(count) uses up.
+  template <typename T>
+  static size_t floats(size_t count) {
+    return (count * sizeof(T) + 63) / 64 * 16;
+  }
+
+ private:
+  float* at_;
+};
+
+/// A primitive evaluated on the CPU only. Inputs must be row-contiguous once
+/// evaluated; see contiguous_input().
+class CpuPrimitive : public mx::Primitive,
                      public std::enable_shared_from_this<CpuPrimitive> {
  public:
   CpuPrimitive();
 
-  void eval_cpu(const std::vector<mx::array>& inputs, mx::array& output)
-      override;
-  void eval_gpu(const std::vector<mx::array>& inputs, mx::array& output)
-      override;
+  void eval_cpu(
+      const std::vector<mx::array>& inputs,
+      std::vector<mx::array>& outputs) override;
+  void eval_gpu(
+      const std::vector<mx::array>& inputs,
+      std::vector<mx::array>& outputs) override;
 
  protected:
+  /// Gives the outputs their memory: fresh, unless overridden.
+  virtual void allocate(
+      const std::vector<mx::array>& inputs,
+      std::vector<mx::array>& outputs) const;
+
   /// What run() needs for these inputs.
   virtual ScratchSize scratch_size(
       const std::vector<mx::array>& /*inputs*/) const {
     return {};
   }
 
-  /// Computes the output, whose memory is allocated. Must not throw.
+  /// Computes the outputs, whose memory is allocated. Must not throw.
+  virtual void run_all(
+      const std::vector<mx::array>& inputs,
+      std::vector<mx::array>& outputs,
+      const Scratch& scratch) const = 0;
+};
+
+/// A CpuPrimitive with one float32 output.
+class CpuFloatPrimitive : public CpuPrimitive {
+ protected:
+  /// As run_all().
   virtual void run(
       const std::vector<mx::array>& inputs,
       float* output,
       const Scratch& scratch) const = 0;
+
+ private:
+  void run_all(
+      const std::vector<mx::array>& inputs,
+      std::vector<mx::array>& outputs,
+      const Scratch& scratch) const final {
+    run(inputs, outputs[0].data<float>(), scratch);
+  }
 };
 
 /// float32 and row-contiguous when evaluated; no copy where it already is.
@@ -63,7 +110,7 @@ inline mx::array contiguous_input(const mx::array& x) {
   return mx::contiguous(mx::astype(x, mx::float32));
 }
 
-/// The output array of a primitive made of `arguments`.
+/// The output array of a CpuFloatPrimitive made of `arguments`.
 template <typename P, typename... Arguments>
 mx::array make_output(
     mx::Shape shape,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sheave/kernels/packed_layout.h"
 #include "sheave/kernels/weight_format.h"
 
 namespace sheave::kernels {
@@ -53,6 +54,41 @@ struct LinearTask {
 };
 constexpr int kLinearRows = 4;
 
+/// Rows of activations as 8-bit integers: x = scale * q for each 32 columns,
+/// q within [-127, 127]. scale is NaN where a column isn't finite.
+struct QuantizedRows {
+  int8_t* quants;  // [M, K], rows `stride` bytes apart
+  float* scales;   // [M, K / 32]
+  int32_t* sums;   // [M, K / 16]: of the quants of 16 columns
+  size_t stride;
+  int m;
+  int k;
+};
+
+/// out[m, n] = sum_k x[m, k] w[n, k] (+ bias[n]) (+ residual[m, n]) for the
+/// rows of the panels [panel_begin, panel_end) and the tokens [m_begin,
+/// m_end). starts and bias_sums: [M, K / sum_columns], what each integer sum
+/// begins with, and scale * sum of quants for the biases; see
+/// packed_start_factor.
+struct PackedTask {
+  PackedLayout layout;
+  const uint8_t* panels;
+  size_t panel_bytes;
+  size_t scale_bytes;
+  int panel_begin;
+  int panel_end;
+  QuantizedRows x;
+  const int32_t* starts;
+  const float* bias_sums;
+  int m_begin;
+  int m_end;
+  float* out; // [M, n], rows out_stride floats apart; column 0 is panel 0's
+  size_t out_stride;
+  int n;
+  const float* bias;     // null for none
+  const float* residual; // null for none; laid out as out
+};
+
 /// What attention of one tile of queries needs: some tokens of one row of the
 /// batch, all query heads of one K/V head.
 struct AttentionTile {
@@ -93,6 +129,17 @@ constexpr size_t attention_scratch_floats(int head_dim) {
 struct KernelTable {
   const char* name;
   void (*linear)(const LinearTask& task);
+  void (*packed_linear)(const PackedTask& task);
+  /// An integer sum begins with this times the sum of the quants, which
+  /// corrects for the zero point and for how the target reads bytes.
+  int (*packed_start_factor)(const PackedLayout& layout);
+  /// One row of K floats to integers; K is a multiple of 32.
+  void (*quantize_row)(
+      const float* x,
+      int k,
+      int8_t* quants,
+      float* scales,
+      int32_t* sums);
   /// Row `row` as float32: out[in_features], scratch as for linear unneeded.
   void (*decode_row)(const WeightRows& weight, int row, float* out);
   void (*rms_norm)(

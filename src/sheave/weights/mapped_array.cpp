@@ -1,23 +1,12 @@
 #include "sheave/weights/mapped_array.h"
 
-#include <mlx/allocator.h>
 #include <mlx/device.h>
 
-#include <cstddef>
 #include <utility>
 
-#include "sheave/base/check.h"
+#include "sheave/kernels/foreign_array.h"
 
 namespace sheave {
-namespace {
-
-/// MLX's CPU buffers point to a size_t that stands before the data.
-mx::allocator::Buffer buffer_before(const uint8_t* data) {
-  return mx::allocator::Buffer(const_cast<uint8_t*>(data) - sizeof(size_t));
-}
-
-} // namespace
-
 mx::array mapped_array(
     const std::shared_ptr<const MappedFile>& file,
     uint64_t offset,
@@ -34,16 +23,7 @@ mx::array mapped_array(
         dtype,
         [file](void*) { /* the file goes with the closure */ });
   }
-  mx::array result(
-      mx::allocator::Data(
-          buffer_before(data),
-          [file](mx::allocator::Buffer) { /* likewise */ }),
-      std::move(shape),
-      dtype);
-  SHEAVE_CHECK(
-      result.data<uint8_t>() == data,
-      "MLX's CPU buffers are laid out in another way than expected");
-  return result;
+  return kernels::foreign_array(data, std::move(shape), dtype, file);
 }
 
 } // namespace sheave

@@ -18,7 +18,7 @@ constexpr size_t kTaskElements = 4096;
 enum class Gate { kSwiglu, kGegluTanh };
 
 /// Inputs: gate, up.
-class GatePrimitive : public CpuPrimitive {
+class GatePrimitive : public CpuFloatPrimitive {
  public:
   explicit GatePrimitive(Gate gate) : gate_(gate) {}
 

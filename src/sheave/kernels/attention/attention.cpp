@@ -15,7 +15,7 @@ namespace sheave::kernels {
 namespace {
 
 /// Inputs: queries, keys, values, sinks if there are any.
-class AttentionPrimitive : public CpuPrimitive {
+class AttentionPrimitive : public CpuFloatPrimitive {
  public:
   AttentionPrimitive(
       std::vector<RowView> rows,

@@ -16,7 +16,7 @@ namespace sheave::kernels {
 namespace {
 
 /// Inputs: ids, the table's arrays.
-class EmbeddingPrimitive : public CpuPrimitive {
+class EmbeddingPrimitive : public CpuFloatPrimitive {
  public:
   explicit EmbeddingPrimitive(const Weight& table)
       : table_(table), rows_(table.out_features) {}

@@ -22,7 +22,7 @@ int task_count(int rows) {
 }
 
 /// Inputs: x, the weight's arrays, the bias if there is one.
-class LinearPrimitive : public CpuPrimitive {
+class LinearPrimitive : public CpuFloatPrimitive {
  public:
   LinearPrimitive(const Weight& weight, bool has_bias)
       : weight_(weight),
@@ -84,7 +84,7 @@ class LinearPrimitive : public CpuPrimitive {
 };
 
 /// Inputs: the weight's arrays.
-class DequantizePrimitive : public CpuPrimitive {
+class DequantizePrimitive : public CpuFloatPrimitive {
  public:
   explicit DequantizePrimitive(const Weight& weight)
       : weight_(weight), out_features_(weight.out_features) {}

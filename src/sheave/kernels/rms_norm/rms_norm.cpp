@@ -17,7 +17,7 @@ namespace {
 constexpr int kTaskRows = 8;
 
 /// Inputs: x, weight.
-class RmsNormPrimitive : public CpuPrimitive {
+class RmsNormPrimitive : public CpuFloatPrimitive {
  public:
   explicit RmsNormPrimitive(float eps) : eps_(eps) {}
 

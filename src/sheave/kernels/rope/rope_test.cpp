@@ -24,9 +24,8 @@ TEST_P(RopeTest, RotatesPairsByTheirAngle) {
       const auto freq = testing::values(inv_freq);
       const auto got = testing::values(rope(
           x,
-          positions,
-          inv_freq,
-          {.traditional = traditional, .attention_factor = 1.5F}));
+          rope_table(positions, inv_freq, 1.5F),
+          traditional ? RopePairs::kTraditional : RopePairs::kHalves));
       const int positions_host[] = {0, 3, 1000, 31};
       for (int t = 0; t < 4; ++t) {
         for (int h = 0; h < 3; ++h) {
@@ -53,10 +52,10 @@ TEST_P(RopeTest, RotatesPairsByTheirAngle) {
 TEST_P(RopeTest, AgreesWithTheReference) {
   const mx::array positions({5, 6, 7}, mx::int32);
   const mx::array inv_freq = mx::abs(random_array({8}, 9));
-  for (const bool traditional : {false, true}) {
+  for (const RopePairs pairs : {RopePairs::kHalves, RopePairs::kTraditional}) {
     const mx::array x = random_array({3, 2, 20}, 1);
     const auto compute = [&] {
-      return rope(x, positions, inv_freq, {.traditional = traditional});
+      return rope(x, rope_table(positions, inv_freq, 1.0F), pairs);
     };
     const mx::array expected = testing::by_reference(GetParam(), compute);
     EXPECT_LT(testing::worst_error(compute(), expected), 1e-5F);
@@ -67,13 +66,12 @@ SHEAVE_TEST_EACH_TARGET(RopeTest);
 
 TEST(RopeCheck, RefusesWhatDoesNotFit) {
   const mx::array x = mx::zeros({2, 3, 8});
-  const mx::array positions({0, 1}, mx::int32);
-  EXPECT_THROW(rope(x, positions, mx::zeros({5}), {}), std::invalid_argument);
+  const auto halves = RopePairs::kHalves;
+  EXPECT_THROW(rope(x, mx::zeros({2, 10}), halves), std::invalid_argument);
+  EXPECT_THROW(rope(x, mx::zeros({1, 8}), halves), std::invalid_argument);
+  EXPECT_THROW(rope(x, mx::zeros({2, 7}), halves), std::invalid_argument);
   EXPECT_THROW(
-      rope(x, mx::array({0}, mx::int32), mx::zeros({4}), {}),
-      std::invalid_argument);
-  EXPECT_THROW(
-      rope(x, mx::zeros({2}), mx::zeros({4}), {}),
+      rope_table(mx::zeros({2}), mx::zeros({4}), 1.0F),
       std::invalid_argument);
 }
 

@@ -5,6 +5,16 @@
 #include "sheave/kernels/targets/simd-inl.h"
 #include "sheave/kernels/linear/decode-inl.h"
 #include "sheave/kernels/linear/linear-inl.h"
+#include "sheave/kernels/quantized_linear/quantize-inl.h"
+#include "sheave/kernels/quantized_linear/panel_scales-inl.h"
+#if SHEAVE_TARGET_LANES == 16
+#include "sheave/kernels/quantized_linear/panel_tile_avx512-inl.h"
+#elif SHEAVE_TARGET_LANES == 8
+#include "sheave/kernels/quantized_linear/panel_tile_avx2-inl.h"
+#else
+#include "sheave/kernels/quantized_linear/panel_tile_base-inl.h"
+#endif
+#include "sheave/kernels/quantized_linear/packed_linear-inl.h"
 #include "sheave/kernels/activations/activations-inl.h"
 #include "sheave/kernels/attention/attention-inl.h"
 #include "sheave/kernels/rms_norm/rms_norm-inl.h"

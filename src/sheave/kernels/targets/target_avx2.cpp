@@ -34,6 +34,9 @@ const KernelTable* avx2_table() {
   static const KernelTable table = {
       .name = "avx2",
       .linear = avx2::linear,
+      .packed_linear = avx2::packed_linear,
+      .packed_start_factor = avx2::packed_start_factor,
+      .quantize_row = avx2::quantize_row,
       .decode_row = avx2::decode_row,
       .rms_norm = avx2::rms_norm,
       .swiglu = avx2::swiglu,

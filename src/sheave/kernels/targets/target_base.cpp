@@ -19,6 +19,9 @@ const KernelTable* base_table() {
   static const KernelTable table = {
       .name = "base",
       .linear = base::linear,
+      .packed_linear = base::packed_linear,
+      .packed_start_factor = base::packed_start_factor,
+      .quantize_row = base::quantize_row,
       .decode_row = base::decode_row,
       .rms_norm = base::rms_norm,
       .swiglu = base::swiglu,

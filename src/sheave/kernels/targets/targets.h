@@ -15,3 +15,4 @@
 #endif
 
 #define SHEAVE_KERNEL_INLINE static inline __attribute__((always_inline))
+#define SHEAVE_KERNEL_INLINE_METHOD inline __attribute__((always_inline))
