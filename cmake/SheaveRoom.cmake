@@ -75,3 +75,19 @@ endfunction()
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
+
+# sheave_bench(NAME <room>_bench SOURCES <files> [DEPS <rooms>])
+# Makes a Google Benchmark executable, where that library is installed.
+find_package(benchmark QUIET)
+function(sheave_bench)
+    cmake_parse_arguments(BENCH "" "NAME" "SOURCES;DEPS" ${ARGN})
+    if(NOT benchmark_FOUND)
+        return()
+    endif()
+    add_executable(${BENCH_NAME} ${BENCH_SOURCES})
+    list(TRANSFORM BENCH_DEPS PREPEND sheave::)
+    target_link_libraries(
+        ${BENCH_NAME}
+        PRIVATE ${BENCH_DEPS} benchmark::benchmark_main GTest::gtest
+    )
+endfunction()

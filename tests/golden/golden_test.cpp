@@ -46,7 +46,7 @@ fs::path fixture(const std::string& name) {
 class Conversation {
  public:
   explicit Conversation(const fs::path& folder)
-      : model_(make_model(open_checkpoint(folder))),
+      : model_(make_model(open_checkpoint(folder), Arithmetic::kExact)),
         caches_(model_->make_caches({.dtype = mx::float32})) {}
 
   /// Logits of every token, [T, V], computed.

@@ -19,12 +19,15 @@ namespace sheave {
 CommandError::CommandError(const Error& error)
     : std::runtime_error(error.message), code_(error.code) {}
 
-LanguageModel load_model(const std::string& name) {
+LanguageModel load_model(const std::string& name, Arithmetic arithmetic) {
   const auto path = value_or_throw(find_model(name));
   ProgressBar bar("loading", stderr);
-  return LanguageModel::load(path, [&](uint64_t done, uint64_t total) {
-    bar.update(done, total);
-  });
+  return LanguageModel::load(
+      path,
+      {.arithmetic = arithmetic,
+       .progress = [&](uint64_t done, uint64_t total) {
+         bar.update(done, total);
+       }});
 }
 
 std::string read_text(const std::string& path) {
@@ -61,6 +64,10 @@ void write_stdout(std::string_view text) {
 
 CacheOptions cache_options(bool exact) {
   return {.dtype = exact ? mx::float32 : mx::float16};
+}
+
+Arithmetic arithmetic(bool exact) {
+  return exact ? Arithmetic::kExact : Arithmetic::kFast;
 }
 
 std::string bytes_text(uint64_t bytes) {

@@ -43,7 +43,9 @@ T value_or_throw(Result<T> result) {
 }
 
 /// Loads a model by path or bundled name, with a progress bar on a terminal.
-LanguageModel load_model(const std::string& name);
+LanguageModel load_model(
+    const std::string& name,
+    Arithmetic arithmetic = Arithmetic::kFast);
 
 /// A whole file, or standard input for "-". Throws CommandError.
 std::string read_text(const std::string& path);
@@ -58,6 +60,9 @@ void write_stdout(std::string_view text);
 
 /// The dtype that caches store: float32 if exact, else float16.
 CacheOptions cache_options(bool exact);
+
+/// What --exact asks of the layers.
+Arithmetic arithmetic(bool exact);
 
 /// "1.2 GB"
 std::string bytes_text(uint64_t bytes);

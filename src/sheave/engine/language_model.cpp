@@ -79,11 +79,11 @@ std::optional<ChatTemplate> make_chat_template(
 
 LanguageModel LanguageModel::load(
     const fs::path& path,
-    const ProgressCallback& progress) {
-  const Checkpoint checkpoint = open_checkpoint(path, progress);
+    const LoadOptions& options) {
+  const Checkpoint checkpoint = open_checkpoint(path, options.progress);
   const TextAssets& assets = checkpoint.text_assets();
   LanguageModel result;
-  result.model_ = make_model(checkpoint);
+  result.model_ = make_model(checkpoint, options.arithmetic);
   result.tokenizer_ = std::make_unique<Tokenizer>(make_tokenizer(assets, path));
   const Tokenizer& tokenizer = *result.tokenizer_;
   const int vocabulary = result.model_->config().vocab_size;

@@ -22,6 +22,11 @@ namespace sheave {
 using ProgressCallback =
     std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
 
+struct LoadOptions {
+  Arithmetic arithmetic = Arithmetic::kFast;
+  ProgressCallback progress = nullptr;
+};
+
 /// One turn of a conversation. role: "system", "user" or "assistant".
 struct ChatMessage {
   std::string role;
@@ -42,7 +47,7 @@ class LanguageModel {
   /// and tensor or key, when it can't be used.
   static LanguageModel load(
       const std::filesystem::path& path,
-      const ProgressCallback& progress = nullptr);
+      const LoadOptions& options = {});
 
   const Model& model() const {
     return *model_;

@@ -54,22 +54,25 @@ struct LinearTask {
 };
 constexpr int kLinearRows = 4;
 
-/// Rows of activations as 8-bit integers: x = scale * q for each 32 columns,
-/// q within [-127, 127]. scale is NaN where a column isn't finite.
-struct QuantizedRows {
-  int8_t* quants;  // [M, K], rows `stride` bytes apart
-  float* scales;   // [M, K / 32]
-  int32_t* sums;   // [M, K / 16]: of the quants of 16 columns
-  size_t stride;
+/// Tokens whose quants lie side by side: what a kernel multiplies at once.
+constexpr int kTokenTile = 16;
+
+/// Activations as 8-bit integers: x = scale * q for each 32 columns, q within
+/// [-127, 127]. scale is NaN where a column isn't finite. Tokens lie in tiles
+/// of kTokenTile; places of the last tile that have no token hold anything.
+struct QuantizedTokens {
+  int8_t* quants; // [tiles, K / 32, kTokenTile, 32]
+  float* scales;  // [tiles, K / 32, kTokenTile]
+  int32_t* sums;  // [tiles, K / 16, kTokenTile]: of the quants of 16 columns
   int m;
   int k;
 };
 
 /// out[m, n] = sum_k x[m, k] w[n, k] (+ bias[n]) (+ residual[m, n]) for the
 /// rows of the panels [panel_begin, panel_end) and the tokens [m_begin,
-/// m_end). starts and bias_sums: [M, K / sum_columns], what each integer sum
-/// begins with, and scale * sum of quants for the biases; see
-/// packed_start_factor.
+/// m_end), m_begin a multiple of kTokenTile. starts and bias_sums: [tiles, K /
+/// sum_columns, kTokenTile], what each integer sum begins with, and scale *
+/// sum of quants for the biases; see packed_start_factor.
 struct PackedTask {
   PackedLayout layout;
   const uint8_t* panels;
@@ -77,12 +80,12 @@ struct PackedTask {
   size_t scale_bytes;
   int panel_begin;
   int panel_end;
-  QuantizedRows x;
+  QuantizedTokens x;
   const int32_t* starts;
   const float* bias_sums;
   int m_begin;
   int m_end;
-  float* out; // [M, n], rows out_stride floats apart; column 0 is panel 0's
+  float* out; // from token m_begin and panel 0 on, rows out_stride apart
   size_t out_stride;
   int n;
   const float* bias;     // null for none
@@ -133,13 +136,11 @@ struct KernelTable {
   /// An integer sum begins with this times the sum of the quants, which
   /// corrects for the zero point and for how the target reads bytes.
   int (*packed_start_factor)(const PackedLayout& layout);
-  /// One row of K floats to integers; K is a multiple of 32.
-  void (*quantize_row)(
+  /// One token's K floats, a multiple of 32, to its place among `tokens`.
+  void (*quantize_token)(
       const float* x,
-      int k,
-      int8_t* quants,
-      float* scales,
-      int32_t* sums);
+      int token,
+      const QuantizedTokens& tokens);
   /// Row `row` as float32: out[in_features], scratch as for linear unneeded.
   void (*decode_row)(const WeightRows& weight, int row, float* out);
   void (*rms_norm)(

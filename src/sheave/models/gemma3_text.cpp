@@ -17,52 +17,41 @@ namespace sheave {
 namespace {
 
 struct Block {
-  RMSNorm input_layernorm;
   SelfAttention self_attn;
-  RMSNorm post_attention_layernorm;
-  RMSNorm pre_feedforward_layernorm;
   GatedMLP mlp;
-  RMSNorm post_feedforward_layernorm;
-
-  mx::array operator()(const mx::array& x, const Step& step, Cache& cache)
-      const {
-    const mx::array h = x + post_attention_layernorm(
-                                self_attn(input_layernorm(x), step, cache));
-    return h + post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h)));
-  }
 };
 
-Block load_block(
-    const LayerLoader& load,
-    const ModelConfig& config,
-    int layer) {
-  const std::string prefix = layer_prefix(layer);
+Block load_block(const LayerLoader& load, int layer) {
+  const ModelConfig& config = load.config();
   const auto norm = [&](const char* name) {
-    return load.norm(prefix + "." + name, config.hidden_size);
+    return load.norm(layer_prefix(layer) + name, config.hidden_size);
   };
   const AttentionTraits attention = {
       .bias = config.attention_bias,
       .head_norms = true,
       .scale = 1.0F / std::sqrt(config.query_pre_attn_scalar)};
   return {
-      .input_layernorm = norm("input_layernorm"),
-      .self_attn = load.attention(prefix, layer, attention),
-      .post_attention_layernorm = norm("post_attention_layernorm"),
-      .pre_feedforward_layernorm = norm("pre_feedforward_layernorm"),
-      .mlp = load.mlp(prefix, false),
-      .post_feedforward_layernorm = norm("post_feedforward_layernorm")};
+      .self_attn = load.attention(
+          layer,
+          attention,
+          {.before = norm(".input_layernorm"),
+           .after = norm(".post_attention_layernorm")}),
+      .mlp = load.mlp(
+          layer,
+          false,
+          {.before = norm(".pre_feedforward_layernorm"),
+           .after = norm(".post_feedforward_layernorm")})};
 }
 
 class Gemma3TextModel : public Model {
  public:
-  explicit Gemma3TextModel(const Checkpoint& checkpoint)
-      : config_(checkpoint.config()),
-        embed_tokens_(LayerLoader(checkpoint).embedding()),
-        norm_(LayerLoader(checkpoint).norm("model.norm", config_.hidden_size)),
-        lm_head_(LayerLoader(checkpoint).head()) {
-    const LayerLoader load(checkpoint);
+  explicit Gemma3TextModel(const LayerLoader& load)
+      : config_(load.config()),
+        embed_tokens_(load.embedding()),
+        norm_(load.norm("model.norm", config_.hidden_size)),
+        lm_head_(load.head()) {
     for (int layer = 0; layer < config_.num_hidden_layers; ++layer) {
-      layers_.push_back(load_block(load, config_, layer));
+      layers_.push_back(load_block(load, layer));
     }
   }
 
@@ -83,7 +72,7 @@ class Gemma3TextModel : public Model {
     const float scale = std::sqrt(static_cast<float>(config_.hidden_size));
     mx::array h = embed_tokens_(tokens) * mx::array(scale);
     for (size_t i = 0; i < layers_.size(); ++i) {
-      h = layers_[i](h, step, *caches[i]);
+      h = layers_[i].mlp(layers_[i].self_attn(h, step, *caches[i]));
     }
     return norm_(h);
   }

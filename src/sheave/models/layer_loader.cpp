@@ -7,19 +7,38 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sheave/kernels/runtime.h"
 #include "sheave/models/rope_frequencies.h"
 
 namespace sheave {
 
-LayerLoader::LayerLoader(const Checkpoint& checkpoint)
-    : checkpoint_(checkpoint), config_(checkpoint.config()) {}
+LayerLoader::LayerLoader(const Checkpoint& checkpoint, Arithmetic arithmetic)
+    : checkpoint_(checkpoint),
+      config_(checkpoint.config()),
+      pack_(arithmetic == Arithmetic::kFast && !kernels::use_reference()),
+      rope_(make_rope(LayerType::kFull)),
+      rope_local_(make_rope(LayerType::kSliding)) {}
+
+// The weight, packed if that is wanted and possible; then its file's pages
+// need not stay in memory.
+LinearWeight LayerLoader::packed(
+    const std::string& name,
+    kernels::Weight weight) const {
+  if (!pack_ || !kernels::packable(weight)) {
+    return weight;
+  }
+  kernels::PackedWeight result = kernels::pack(weight, slabs_);
+  checkpoint_.release_pages(name);
+  return result;
+}
 
 Linear LayerLoader::linear(
     const std::string& name,
     int out_features,
     int in_features,
     bool bias) const {
-  auto weight = checkpoint_.weight(name, out_features, in_features);
+  LinearWeight weight =
+      packed(name, checkpoint_.weight(name, out_features, in_features));
   if (!bias) {
     return Linear(std::move(weight));
   }
@@ -39,10 +58,17 @@ RMSNorm LayerLoader::norm(const std::string& name, int dims) const {
 }
 
 Embedding LayerLoader::embedding() const {
-  return Embedding(checkpoint_.weight(
-      "model.embed_tokens",
-      config_.vocab_size,
-      config_.hidden_size));
+  const std::string name = "model.embed_tokens";
+  kernels::Weight table =
+      checkpoint_.weight(name, config_.vocab_size, config_.hidden_size);
+  if (!config_.tie_word_embeddings) {
+    return Embedding(std::move(table));
+  }
+  LinearWeight head = packed(name, table);
+  if (auto* packed_head = std::get_if<kernels::PackedWeight>(&head)) {
+    return Embedding(std::move(table), std::move(*packed_head));
+  }
+  return Embedding(std::move(table));
 }
 
 std::optional<Linear> LayerLoader::head() const {
@@ -52,11 +78,9 @@ std::optional<Linear> LayerLoader::head() const {
   return linear("lm_head", config_.vocab_size, config_.hidden_size, false);
 }
 
-Rope LayerLoader::rope(int layer) const {
-  const bool sliding =
-      config_.layer_types[static_cast<size_t>(layer)] == LayerType::kSliding;
+Rope LayerLoader::make_rope(LayerType type) const {
   RopeFrequencies frequencies = rope_frequencies(
-      sliding ? config_.rope_local : config_.rope,
+      type == LayerType::kSliding ? config_.rope_local : config_.rope,
       config_.head_dim);
   // GGUF files of Llama 3 carry the scaling as one divisor per frequency.
   const std::string divisors_name = "rope_freqs.weight";
@@ -72,10 +96,12 @@ Rope LayerLoader::rope(int layer) const {
 }
 
 SelfAttention LayerLoader::attention(
-    const std::string& prefix,
     int layer,
-    const AttentionTraits& traits) const {
-  const std::string base = prefix + ".self_attn.";
+    const AttentionTraits& traits,
+    BranchNorms norms) const {
+  const std::string base = layer_prefix(layer) + ".self_attn.";
+  const bool sliding =
+      config_.layer_types[static_cast<size_t>(layer)] == LayerType::kSliding;
   const int hidden = config_.hidden_size;
   const int head_dim = config_.head_dim;
   const int query_dims = config_.num_attention_heads * head_dim;
@@ -90,13 +116,14 @@ SelfAttention LayerLoader::attention(
                           ? traits.scale
                           : 1.0F / std::sqrt(static_cast<float>(head_dim));
   return SelfAttention({
+      .norms = std::move(norms),
       .q_proj = linear(base + "q_proj", query_dims, hidden, traits.bias),
       .k_proj = linear(base + "k_proj", key_dims, hidden, traits.bias),
       .v_proj = linear(base + "v_proj", key_dims, hidden, traits.bias),
       .o_proj = linear(base + "o_proj", hidden, query_dims, traits.bias),
       .q_norm = std::move(q_norm),
       .k_norm = std::move(k_norm),
-      .rope = rope(layer),
+      .rope = sliding ? rope_local_ : rope_,
       .num_attention_heads = config_.num_attention_heads,
       .num_key_value_heads = config_.num_key_value_heads,
       .head_dim = head_dim,
@@ -105,16 +132,18 @@ SelfAttention LayerLoader::attention(
   });
 }
 
-GatedMLP LayerLoader::mlp(const std::string& prefix, bool bias) const {
-  const std::string base = prefix + ".mlp.";
+GatedMLP LayerLoader::mlp(int layer, bool bias, BranchNorms norms) const {
+  const std::string base = layer_prefix(layer) + ".mlp.";
   const int hidden = config_.hidden_size;
   const int inner = config_.intermediate_size;
-  return {
-      linear(base + "gate_proj", inner, hidden, bias),
-      linear(base + "up_proj", inner, hidden, bias),
-      linear(base + "down_proj", hidden, inner, bias),
-      config_.hidden_act == HiddenAct::kSilu ? GateActivation::kSilu
-                                             : GateActivation::kGeluTanh};
+  return GatedMLP(
+      {.norms = std::move(norms),
+       .gate_proj = linear(base + "gate_proj", inner, hidden, bias),
+       .up_proj = linear(base + "up_proj", inner, hidden, bias),
+       .down_proj = linear(base + "down_proj", hidden, inner, bias),
+       .gate = config_.hidden_act == HiddenAct::kSilu
+                   ? kernels::GateKind::kSwiglu
+                   : kernels::GateKind::kGegluTanh});
 }
 
 std::string layer_prefix(int layer) {

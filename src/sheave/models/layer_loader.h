@@ -21,11 +21,15 @@ struct AttentionTraits {
   float scale = 0.0F;      // multiplies q.k; 0 means 1 / sqrt(head_dim)
 };
 
-/// Reads layers of one checkpoint. Every call throws FileError, naming the
+/// Reads layers of one checkpoint, whose lifetime encloses its own. Every call throws FileError, naming the
 /// tensor, when it is missing or its shape isn't what the config asks for.
 class LayerLoader {
  public:
-  explicit LayerLoader(const Checkpoint& checkpoint);
+  LayerLoader(const Checkpoint& checkpoint, Arithmetic arithmetic);
+
+  const ModelConfig& config() const {
+    return config_;
+  }
 
   Linear linear(
       const std::string& name,
@@ -38,18 +42,24 @@ class LayerLoader {
   /// The output head, or nothing where it is tied to the embedding.
   std::optional<Linear> head() const;
 
-  /// `prefix`: "model.layers.3".
+  /// Layer `layer` of those named "model.layers.N.self_attn" and
+  /// "model.layers.N.mlp", with the norms that surround them.
   SelfAttention attention(
-      const std::string& prefix,
       int layer,
-      const AttentionTraits& traits) const;
-  GatedMLP mlp(const std::string& prefix, bool bias) const;
+      const AttentionTraits& traits,
+      BranchNorms norms) const;
+  GatedMLP mlp(int layer, bool bias, BranchNorms norms) const;
 
  private:
-  Rope rope(int layer) const;
+  LinearWeight packed(const std::string& name, kernels::Weight weight) const;
+  Rope make_rope(LayerType type) const;
 
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
+  bool pack_;
+  Rope rope_;       // of full attention layers
+  Rope rope_local_; // of sliding ones
+  mutable kernels::SlabAllocator slabs_;
 };
 
 /// "model.layers.3"

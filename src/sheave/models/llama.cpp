@@ -9,11 +9,11 @@ namespace {
 
 class LlamaModel : public PreNormDecoder {
  public:
-  explicit LlamaModel(const Checkpoint& checkpoint)
+  explicit LlamaModel(const LayerLoader& load)
       : PreNormDecoder(
-            checkpoint,
-            {.attention = {.bias = checkpoint.config().attention_bias},
-             .mlp_bias = checkpoint.config().mlp_bias}) {}
+            load,
+            {.attention = {.bias = load.config().attention_bias},
+             .mlp_bias = load.config().mlp_bias}) {}
 };
 
 SHEAVE_REGISTER_MODEL("llama", LlamaModel);

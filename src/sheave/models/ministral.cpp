@@ -8,8 +8,8 @@ namespace {
 
 class MinistralModel : public PreNormDecoder {
  public:
-  explicit MinistralModel(const Checkpoint& checkpoint)
-      : PreNormDecoder(checkpoint, {}) {}
+  explicit MinistralModel(const LayerLoader& load)
+      : PreNormDecoder(load, {}) {}
 };
 
 SHEAVE_REGISTER_MODEL("ministral", MinistralModel);

@@ -9,8 +9,8 @@ namespace {
 
 class MistralModel : public PreNormDecoder {
  public:
-  explicit MistralModel(const Checkpoint& checkpoint)
-      : PreNormDecoder(checkpoint, {}) {}
+  explicit MistralModel(const LayerLoader& load)
+      : PreNormDecoder(load, {}) {}
 };
 
 SHEAVE_REGISTER_MODEL("mistral", MistralModel);

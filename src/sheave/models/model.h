@@ -30,6 +30,11 @@ LayerCaches make_layer_caches(
     const ModelConfig& config,
     const CacheOptions& options);
 
+/// How layers compute. kFast: quantized weights are packed for the integer
+/// kernels, which round activations to 8 bits; where those kernels aren't used
+/// (GPU, the reference target) it is as kExact: float32 throughout.
+enum class Arithmetic { kFast, kExact };
+
 /// A network. Const calls only build graphs; all of them belong to the one
 /// thread that owns MLX.
 class Model {

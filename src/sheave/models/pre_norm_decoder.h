@@ -20,7 +20,7 @@ struct DecoderTraits {
 /// See Model.
 class PreNormDecoder : public Model {
  public:
-  PreNormDecoder(const Checkpoint& checkpoint, const DecoderTraits& traits);
+  PreNormDecoder(const LayerLoader& load, const DecoderTraits& traits);
 
   const ModelConfig& config() const override {
     return config_;
@@ -36,20 +36,9 @@ class PreNormDecoder : public Model {
 
  private:
   struct Block {
-    RMSNorm input_layernorm;
     SelfAttention self_attn;
-    RMSNorm post_attention_layernorm;
     GatedMLP mlp;
-
-    mx::array operator()(const mx::array& x, const Step& step, Cache& cache)
-        const;
   };
-
-  static Block load_block(
-      const LayerLoader& load,
-      const ModelConfig& config,
-      int layer,
-      const DecoderTraits& traits);
 
   ModelConfig config_;
   Embedding embed_tokens_;

@@ -8,11 +8,11 @@ namespace {
 
 class Qwen3Model : public PreNormDecoder {
  public:
-  explicit Qwen3Model(const Checkpoint& checkpoint)
+  explicit Qwen3Model(const LayerLoader& load)
       : PreNormDecoder(
-            checkpoint,
+            load,
             {.attention = {
-                 .bias = checkpoint.config().attention_bias,
+                 .bias = load.config().attention_bias,
                  .head_norms = true}}) {}
 };
 

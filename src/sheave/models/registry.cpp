@@ -5,6 +5,7 @@
 
 #include "sheave/base/check.h"
 #include "sheave/base/file_error.h"
+#include "sheave/models/layer_loader.h"
 
 namespace sheave {
 namespace {
@@ -39,7 +40,9 @@ std::vector<std::string> model_types() {
   return names;
 }
 
-std::unique_ptr<Model> make_model(const Checkpoint& checkpoint) {
+std::unique_ptr<Model> make_model(
+    const Checkpoint& checkpoint,
+    Arithmetic arithmetic) {
   const std::string& model_type = checkpoint.config().model_type;
   const auto maker = makers().find(model_type);
   if (maker == makers().end()) {
@@ -47,7 +50,7 @@ std::unique_ptr<Model> make_model(const Checkpoint& checkpoint) {
         checkpoint.path().string() + ": architecture \"" + model_type +
         "\" is not supported (supported: " + joined(model_types()) + ")");
   }
-  return maker->second(checkpoint);
+  return maker->second(LayerLoader(checkpoint, arithmetic));
 }
 
 } // namespace sheave

@@ -13,9 +13,11 @@
 
 namespace sheave {
 
-/// Builds a family's model from an opened checkpoint. Throws FileError, naming
+class LayerLoader;
+
+/// Builds a family's model from a checkpoint's layers. Throws FileError, naming
 /// the tensor or key, when the checkpoint isn't one of that family.
-using ModelMaker = std::unique_ptr<Model> (*)(const Checkpoint& checkpoint);
+using ModelMaker = std::unique_ptr<Model> (*)(const LayerLoader& load);
 
 /// Makes `model_type` known. Called by SHEAVE_REGISTER_MODEL only.
 bool register_model(const std::string& model_type, ModelMaker maker);
@@ -25,7 +27,9 @@ std::vector<std::string> model_types();
 
 /// Builds the model of an opened checkpoint. Throws FileError that names the
 /// architecture when no family is registered for it.
-std::unique_ptr<Model> make_model(const Checkpoint& checkpoint);
+std::unique_ptr<Model> make_model(
+    const Checkpoint& checkpoint,
+    Arithmetic arithmetic = Arithmetic::kFast);
 
 } // namespace sheave
 
@@ -33,7 +37,7 @@ std::unique_ptr<Model> make_model(const Checkpoint& checkpoint);
   [[maybe_unused]] static const bool registered_##Class = \
       ::sheave::register_model(                           \
           model_type,                                     \
-          [](const ::sheave::Checkpoint& checkpoint)      \
+          [](const ::sheave::LayerLoader& load)           \
               -> std::unique_ptr<::sheave::Model> {       \
-            return std::make_unique<Class>(checkpoint);   \
+            return std::make_unique<Class>(load);         \
           })

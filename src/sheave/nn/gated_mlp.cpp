@@ -6,22 +6,36 @@
 
 namespace sheave {
 
-GatedMLP::GatedMLP(
-    Linear gate_proj,
-    Linear up_proj,
-    Linear down_proj,
-    GateActivation activation)
-    : gate_proj_(std::move(gate_proj)),
-      up_proj_(std::move(up_proj)),
-      down_proj_(std::move(down_proj)),
-      activation_(activation) {}
+GatedMLP::GatedMLP(GatedMLPParts parts) : parts_(std::move(parts)) {}
 
 mx::array GatedMLP::operator()(const mx::array& x) const {
-  const mx::array gate = gate_proj_(x);
-  const mx::array up = up_proj_(x);
-  return down_proj_(
-      activation_ == GateActivation::kSilu ? kernels::swiglu(gate, up)
-                                           : kernels::geglu_tanh(gate, up));
+  const auto& after = parts_.norms.after;
+  return parts_.down_proj(
+      gated(x),
+      {.output_norm = after ? &*after : nullptr, .residual = &x});
+}
+
+// act(gate(before(x))) * up(before(x)).
+mx::array GatedMLP::gated(const mx::array& x) const {
+  const Linear& gate_proj = parts_.gate_proj;
+  const Linear& up_proj = parts_.up_proj;
+  const bool fused = gate_proj.packed() != nullptr &&
+                     up_proj.packed() != nullptr && !gate_proj.bias() &&
+                     !up_proj.bias();
+  if (fused) {
+    return kernels::quantized_gated(
+        x,
+        *gate_proj.packed(),
+        *up_proj.packed(),
+        parts_.gate,
+        parts_.norms.before.weight());
+  }
+  const mx::array normed = parts_.norms.before(x);
+  const mx::array gate = gate_proj(normed);
+  const mx::array up = up_proj(normed);
+  return parts_.gate == kernels::GateKind::kSwiglu
+             ? kernels::swiglu(gate, up)
+             : kernels::geglu_tanh(gate, up);
 }
 
 } // namespace sheave

@@ -1,33 +1,36 @@
 // GatedMLP: down(act(gate(x)) * up(x)), the feed-forward of all dense
-// families here.
+// families here, as a residual branch.
 #pragma once
 
 #include <mlx/array.h>
 
+#include "sheave/kernels/quantized_linear/quantized_linear.h"
 #include "sheave/nn/linear.h"
+#include "sheave/nn/residual_branch.h"
 
 namespace sheave {
 
-/// What the gate passes through.
-enum class GateActivation { kSilu, kGeluTanh };
+/// The parts of one feed-forward layer.
+struct GatedMLPParts {
+  BranchNorms norms;
+  Linear gate_proj;
+  Linear up_proj;
+  Linear down_proj;
+  kernels::GateKind gate;
+};
 
 /// One feed-forward layer over packed tokens.
 class GatedMLP {
  public:
-  GatedMLP(
-      Linear gate_proj,
-      Linear up_proj,
-      Linear down_proj,
-      GateActivation activation);
+  explicit GatedMLP(GatedMLPParts parts);
 
-  /// x: [T, hidden_size] float32. Returns [T, hidden_size].
+  /// x: [T, hidden_size] float32. Returns x plus the branch, [T, hidden_size].
   mx::array operator()(const mx::array& x) const;
 
  private:
-  Linear gate_proj_;
-  Linear up_proj_;
-  Linear down_proj_;
-  GateActivation activation_;
+  mx::array gated(const mx::array& x) const;
+
+  GatedMLPParts parts_;
 };
 
 } // namespace sheave

@@ -7,10 +7,10 @@
 namespace sheave {
 
 RMSNorm::RMSNorm(mx::array weight, float eps)
-    : weight_(std::move(weight)), eps_(eps) {}
+    : weight_{.weight = std::move(weight), .eps = eps} {}
 
 mx::array RMSNorm::operator()(const mx::array& x) const {
-  return kernels::rms_norm(x, weight_, eps_);
+  return kernels::rms_norm(x, weight_.weight, weight_.eps);
 }
 
 } // namespace sheave

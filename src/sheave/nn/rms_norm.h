@@ -3,6 +3,8 @@
 
 #include <mlx/array.h>
 
+#include "sheave/kernels/quantized_linear/quantized_linear.h"
+
 namespace sheave {
 
 namespace mx = mlx::core;
@@ -16,9 +18,13 @@ class RMSNorm {
   /// x: [..., D] float32. Returns the same shape.
   mx::array operator()(const mx::array& x) const;
 
+  /// As a fused operation takes it.
+  const kernels::NormWeight& weight() const {
+    return weight_;
+  }
+
  private:
-  mx::array weight_;
-  float eps_;
+  kernels::NormWeight weight_;
 };
 
 } // namespace sheave

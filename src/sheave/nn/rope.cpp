@@ -1,7 +1,5 @@
 #include "sheave/nn/rope.h"
 
-#include "sheave/kernels/rope/rope.h"
-
 namespace sheave {
 
 Rope::Rope(const RopeFrequencies& frequencies)
@@ -9,15 +7,16 @@ Rope::Rope(const RopeFrequencies& frequencies)
           frequencies.inv_freq.begin(),
           {static_cast<int>(frequencies.inv_freq.size())}),
       attention_factor_(frequencies.attention_factor),
-      traditional_(frequencies.traditional) {}
+      pairs_(
+          frequencies.traditional ? kernels::RopePairs::kTraditional
+                                  : kernels::RopePairs::kHalves) {}
 
-mx::array Rope::operator()(const mx::array& x, const mx::array& positions)
-    const {
-  return kernels::rope(
-      x,
-      positions,
-      inv_freq_,
-      {.traditional = traditional_, .attention_factor = attention_factor_});
+mx::array Rope::table(const mx::array& positions) const {
+  return kernels::rope_table(positions, inv_freq_, attention_factor_);
+}
+
+mx::array Rope::operator()(const mx::array& x, const mx::array& table) const {
+  return kernels::rope(x, table, pairs_);
 }
 
 } // namespace sheave

@@ -4,7 +4,10 @@
 
 #include <mlx/array.h>
 
+#include <cstdint>
 #include <vector>
+
+#include "sheave/kernels/rope/rope.h"
 
 namespace sheave {
 
@@ -20,18 +23,29 @@ struct RopeFrequencies {
   bool traditional = false;
 };
 
-/// Rotates queries or keys by their positions.
+/// The rotation of one kind of layer; copies share its frequencies.
 class Rope {
  public:
   explicit Rope(const RopeFrequencies& frequencies);
 
-  /// x: [T, H, D] float32; positions: [T] int32. Returns [T, H, D].
-  mx::array operator()(const mx::array& x, const mx::array& positions) const;
+  /// Cosines and sines at positions [T] int32: [T, 2 * P] float32.
+  mx::array table(const mx::array& positions) const;
+
+  /// x: [T, H, D] float32; table: from table(). Returns [T, H, D].
+  mx::array operator()(const mx::array& x, const mx::array& table) const;
+
+  kernels::RopePairs pairs() const {
+    return pairs_;
+  }
+  /// The same for copies, whose tables are the same.
+  std::uintptr_t key() const {
+    return inv_freq_.id();
+  }
 
  private:
   mx::array inv_freq_;
   float attention_factor_;
-  bool traditional_;
+  kernels::RopePairs pairs_;
 };
 
 } // namespace sheave

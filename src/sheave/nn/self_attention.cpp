@@ -19,29 +19,65 @@ mx::array split_heads(
   return norm ? (*norm)(split) : split;
 }
 
+std::optional<kernels::NormWeight> weight_of(
+    const std::optional<RMSNorm>& norm) {
+  return norm ? std::optional(norm->weight()) : std::nullopt;
+}
+
+/// The projections as one operation takes them, if all are packed.
+std::optional<kernels::QKVProjections> fused_projections(
+    const SelfAttentionParts& p) {
+  if (p.q_proj.packed() == nullptr || p.k_proj.packed() == nullptr ||
+      p.v_proj.packed() == nullptr) {
+    return std::nullopt;
+  }
+  return kernels::QKVProjections{
+      .q_proj = *p.q_proj.packed(),
+      .k_proj = *p.k_proj.packed(),
+      .v_proj = *p.v_proj.packed(),
+      .biases = {p.q_proj.bias(), p.k_proj.bias(), p.v_proj.bias()},
+      .q_norm = weight_of(p.q_norm),
+      .k_norm = weight_of(p.k_norm),
+      .head_dim = p.head_dim,
+      .rope_pairs = p.rope.pairs()};
+}
+
 } // namespace
 
 SelfAttention::SelfAttention(SelfAttentionParts parts)
-    : parts_(std::move(parts)) {}
+    : parts_(std::move(parts)), fused_(fused_projections(parts_)) {}
 
 mx::array SelfAttention::operator()(
     const mx::array& x,
     const Step& step,
     Cache& cache) const {
   const auto& p = parts_;
-  const mx::array queries = p.rope(
-      split_heads(p.q_proj(x), p.num_attention_heads, p.head_dim, p.q_norm),
-      step.positions);
-  const mx::array keys = p.rope(
-      split_heads(p.k_proj(x), p.num_key_value_heads, p.head_dim, p.k_norm),
-      step.positions);
-  const mx::array values =
-      split_heads(p.v_proj(x), p.num_key_value_heads, p.head_dim, std::nullopt);
+  const auto [queries, keys, values] = project(x, step.rope_table(p.rope));
   const mx::array attended = kernels::attention(
       queries,
-      cache.append(keys, values, step.layout),
+      cache.append(keys, values, step.layout()),
       {.scale = p.scale, .logit_softcap = p.logit_softcap});
-  return p.o_proj(attended);
+  return p.o_proj(
+      attended,
+      {.output_norm = p.norms.after ? &*p.norms.after : nullptr,
+       .residual = &x});
+}
+
+std::array<mx::array, 3> SelfAttention::project(
+    const mx::array& x,
+    const mx::array& table) const {
+  const auto& p = parts_;
+  if (fused_) {
+    return kernels::quantized_qkv(x, *fused_, table, p.norms.before.weight());
+  }
+  const mx::array normed = p.norms.before(x);
+  const auto heads = [&](const Linear& linear, int count, const auto& norm) {
+    return split_heads(linear(normed), count, p.head_dim, norm);
+  };
+  return {
+      p.rope(heads(p.q_proj, p.num_attention_heads, p.q_norm), table),
+      p.rope(heads(p.k_proj, p.num_key_value_heads, p.k_norm), table),
+      heads(p.v_proj, p.num_key_value_heads, std::optional<RMSNorm>())};
 }
 
 } // namespace sheave

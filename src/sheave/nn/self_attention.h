@@ -1,14 +1,17 @@
 // SelfAttention: projections, optional query and key norms, RoPE, the cache,
-// attention, output projection. Which of these a family has is said by what
+// attention, output projection, as a residual branch. Which of these a family has is said by what
 // the caller passes; no family is named here.
 #pragma once
 
 #include <mlx/array.h>
 
+#include <array>
 #include <optional>
 
 #include "sheave/cache/cache.h"
+#include "sheave/kernels/quantized_linear/quantized_linear.h"
 #include "sheave/nn/linear.h"
+#include "sheave/nn/residual_branch.h"
 #include "sheave/nn/rms_norm.h"
 #include "sheave/nn/rope.h"
 #include "sheave/nn/step.h"
@@ -17,6 +20,7 @@ namespace sheave {
 
 /// The parts of one attention layer. q_norm and k_norm work per head.
 struct SelfAttentionParts {
+  BranchNorms norms;
   Linear q_proj;
   Linear k_proj;
   Linear v_proj;
@@ -37,12 +41,17 @@ class SelfAttention {
   explicit SelfAttention(SelfAttentionParts parts);
 
   /// x: [T, hidden_size] float32. Appends the step's keys and values to
-  /// `cache` and returns [T, hidden_size].
+  /// `cache` and returns x plus the branch, [T, hidden_size].
   mx::array operator()(const mx::array& x, const Step& step, Cache& cache)
       const;
 
  private:
+  /// Queries, keys and values of before(x), [T, H, D] each.
+  std::array<mx::array, 3> project(const mx::array& x, const mx::array& table)
+      const;
+
   SelfAttentionParts parts_;
+  std::optional<kernels::QKVProjections> fused_;
 };
 
 } // namespace sheave

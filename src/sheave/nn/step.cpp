@@ -12,7 +12,16 @@ mx::array positions_array(const StepLayout& layout) {
 
 } // namespace
 
-Step::Step(StepLayout step_layout)
-    : layout(std::move(step_layout)), positions(positions_array(layout)) {}
+Step::Step(StepLayout layout)
+    : layout_(std::move(layout)), positions_(positions_array(layout_)) {}
+
+const mx::array& Step::rope_table(const Rope& rope) const {
+  for (const auto& [key, table] : tables_) {
+    if (key == rope.key()) {
+      return table;
+    }
+  }
+  return tables_.emplace_back(rope.key(), rope.table(positions_)).second;
+}
 
 } // namespace sheave

@@ -132,6 +132,16 @@ void Checkpoint::count(const CheckpointTensor& tensor) const {
   }
 }
 
+void Checkpoint::release_pages(const std::string& name) const {
+  for (const char* suffix : {".weight", ".scales", ".biases"}) {
+    const auto found = by_name_.find(name + suffix);
+    if (found != by_name_.end()) {
+      const CheckpointTensor& tensor = tensors()[found->second];
+      tensor.file->release_pages(tensor.info.offset, tensor.info.bytes);
+    }
+  }
+}
+
 kernels::Weight Checkpoint::weight(
     const std::string& name,
     int out_features,

@@ -62,6 +62,10 @@ class Checkpoint {
   kernels::Weight
   weight(const std::string& name, int out_features, int in_features) const;
 
+  /// Lets the system take the memory of a weight's pages, if its file is
+  /// mapped; arrays over it stay valid and are read again where touched.
+  void release_pages(const std::string& name) const;
+
   /// The vector `name` (suffix included) as [size] float32, converted if it
   /// is stored as float16 or bfloat16. Throws FileError as weight().
   mx::array vector(const std::string& name, int size) const;

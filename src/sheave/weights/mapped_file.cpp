@@ -43,6 +43,18 @@ class Descriptor {
 
 } // namespace
 
+void MappedFile::release_pages(uint64_t offset, uint64_t size) const {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t begin = (offset + page - 1) / page * page;
+  const uint64_t end = (offset + size) / page * page;
+  if (begin < end) {
+    ::madvise(
+        const_cast<uint8_t*>(bytes_.data()) + begin,
+        end - begin,
+        MADV_DONTNEED);
+  }
+}
+
 MappedFile::MappedFile(
     std::filesystem::path path,
     std::span<const uint8_t> bytes)

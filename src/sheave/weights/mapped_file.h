@@ -26,6 +26,10 @@ class MappedFile {
   std::span<const uint8_t> bytes() const {
     return bytes_;
   }
+  /// Lets the system take the memory of these bytes; they are read from the
+  /// file again when touched.
+  void release_pages(uint64_t offset, uint64_t size) const;
+
   const std::filesystem::path& path() const {
     return path_;
   }

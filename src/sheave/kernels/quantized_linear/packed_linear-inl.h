@@ -3,18 +3,19 @@
 // scales: its bits depend on its own token and row alone.
 
 /// Adds bias and residual and writes a tile's 16 rows, or as many as there
-/// are.
+/// are, of the first `count` tokens.
 template <int M>
 SHEAVE_KERNEL_INLINE void store_panel(
     const PackedTask& task,
     int panel,
     int token,
+    int count,
     const VF (&sums)[M][kParts]) {
   const int first = panel * kPanelRows;
   const int rows = task.n - first < kPanelRows ? task.n - first : kPanelRows;
-  for (int m = 0; m < M; ++m) {
-    const size_t at = static_cast<size_t>(token + m) * task.out_stride +
-                      static_cast<size_t>(first);
+  for (int m = 0; m < M && m < count; ++m) {
+    const auto row = static_cast<size_t>(token - task.m_begin + m);
+    const size_t at = row * task.out_stride + static_cast<size_t>(first);
     float values[kPanelRows];
     for (int part = 0; part < kParts; ++part) {
       store(values + part * kLanes, sums[m][part]);
@@ -41,39 +42,59 @@ SHEAVE_KERNEL_INLINE void store_panel(
   }
 }
 
+/// M places of a tile from `place` on, of which those before `end` hold
+/// tokens.
 template <int kBits, int M>
-SHEAVE_KERNEL_INLINE void
-multiply_tile(const PackedTask& task, int panel, int token) {
+SHEAVE_KERNEL_INLINE void multiply_places(
+    const PackedTask& task,
+    int panel,
+    int tile,
+    int place,
+    int end) {
   VF sums[M][kParts] = {};
   multiply_panel<kBits, M>(
       task,
       task.panels + static_cast<size_t>(panel) * task.panel_bytes,
-      token,
+      tile,
+      place,
       sums);
-  store_panel<M>(task, panel, token, sums);
+  const int token = tile * kTokenTile + place;
+  store_panel<M>(task, panel, token, end - place, sums);
 }
 
-/// The last tokens, fewer than a tile: 8, 4, 2, 1 at a time.
+/// The places [place, end) of a tile, in pieces of M and fewer. A piece may
+/// reach past the end: unpacking the weights again would cost more than a few
+/// results that are dropped.
 template <int kBits, int M>
-SHEAVE_KERNEL_INLINE void
-multiply_rest(const PackedTask& task, int panel, int token) {
-  if constexpr (M >= 1) {
-    if ((task.m_end - token) & M) {
-      multiply_tile<kBits, M>(task, panel, token);
-      token += M;
+SHEAVE_KERNEL_INLINE void multiply_tile(
+    const PackedTask& task,
+    int panel,
+    int tile,
+    int place,
+    int end) {
+  constexpr int kSpare = M / 4; // results that may be dropped
+  for (; end - place >= M - kSpare; place += M) {
+    multiply_places<kBits, M>(task, panel, tile, place, end);
+  }
+  if constexpr (M > 1) {
+    if (place < end) {
+      multiply_tile<kBits, M / 2>(task, panel, tile, place, end);
     }
-    multiply_rest<kBits, M / 2>(task, panel, token);
   }
 }
 
 template <int kBits>
 static void multiply_panels(const PackedTask& task) {
   for (int panel = task.panel_begin; panel < task.panel_end; ++panel) {
-    int token = task.m_begin;
-    for (; token + kTileTokens <= task.m_end; token += kTileTokens) {
-      multiply_tile<kBits, kTileTokens>(task, panel, token);
+    for (int m = task.m_begin; m < task.m_end; m += kTokenTile) {
+      const int left = task.m_end - m;
+      multiply_tile<kBits, kTileTokens>(
+          task,
+          panel,
+          m / kTokenTile,
+          0,
+          left < kTokenTile ? left : kTokenTile);
     }
-    multiply_rest<kBits, kTileTokens / 2>(task, panel, token);
   }
 }
 

@@ -12,20 +12,37 @@ size_t sums_per_row(const PackedLayout& layout) {
   return static_cast<size_t>(layout.in_features / layout.sum_columns());
 }
 
-/// What one weight's sums of a row begin with, and what its biases multiply.
+size_t tiles_of(int m) {
+  return static_cast<size_t>((m + kTokenTile - 1) / kTokenTile);
+}
+
+/// Places for the tokens of `m` rows, whole tiles.
+size_t places_of(int m) {
+  return tiles_of(m) * kTokenTile;
+}
+
+/// What one weight's sums of a token begin with, and what its biases multiply.
 void fill_sums(
     const PackedLayout& layout,
-    const float* scales,
-    const int32_t* sums,
+    const QuantizedTokens& x,
+    int token,
     int32_t* starts,
     float* bias_sums) {
   const int32_t factor = kernel_table().packed_start_factor(layout);
   const size_t count = sums_per_row(layout);
   const size_t parts = layout.sum_columns() == 32 ? 2 : 1; // sums of 16
+  const auto tile = static_cast<size_t>(token / kTokenTile);
+  const auto place = static_cast<size_t>(token % kTokenTile);
+  const auto groups = static_cast<size_t>(x.k / 32);
   for (size_t i = 0; i < count; ++i) {
-    const int32_t sum = parts == 2 ? sums[2 * i] + sums[2 * i + 1] : sums[i];
-    starts[i] = factor * sum;
-    bias_sums[i] = scales[i * parts / 2] * static_cast<float>(sum);
+    const size_t from = (tile * 2 * groups + i * parts) * kTokenTile + place;
+    const int32_t sum =
+        x.sums[from] + (parts == 2 ? x.sums[from + kTokenTile] : 0);
+    const size_t group = tile * groups + i * parts / 2;
+    const size_t to = (tile * count + i) * kTokenTile + place;
+    starts[to] = factor * sum;
+    bias_sums[to] =
+        x.scales[group * kTokenTile + place] * static_cast<float>(sum);
   }
 }
 
@@ -70,7 +87,7 @@ std::vector<Work> cut_work(
 ScratchSize
 product_scratch(int m, int k, std::span<const PackedSpec> weights) {
   using Pieces = ScratchPieces;
-  const auto rows = static_cast<size_t>(m);
+  const size_t rows = places_of(m);
   const auto columns = static_cast<size_t>(k);
   size_t shared = Pieces::floats<int8_t>(rows * columns) +
                   Pieces::floats<float>(rows * columns / 32) +
@@ -85,53 +102,45 @@ PreparedInput prepare_input(
     const ProductInput& input,
     std::span<const PackedSpec> weights,
     const Scratch& scratch) {
-  const auto m = static_cast<size_t>(input.m);
+  const size_t places = places_of(input.m);
   const auto k = static_cast<size_t>(input.k);
   ScratchPieces pieces(scratch.shared);
   PreparedInput prepared;
-  QuantizedRows& rows = prepared.rows;
-  rows = {
-      .quants = pieces.take<int8_t>(m * k),
-      .scales = pieces.take<float>(m * k / 32),
-      .sums = pieces.take<int32_t>(m * k / 16),
-      .stride = k,
+  prepared.tokens = {
+      .quants = pieces.take<int8_t>(places * k),
+      .scales = pieces.take<float>(places * k / 32),
+      .sums = pieces.take<int32_t>(places * k / 16),
       .m = input.m,
       .k = input.k};
   std::vector<int32_t*> starts;
   std::vector<float*> bias_sums;
   for (const PackedSpec& weight : weights) {
-    starts.push_back(pieces.take<int32_t>(m * sums_per_row(weight.layout)));
-    bias_sums.push_back(pieces.take<float>(m * sums_per_row(weight.layout)));
+    const size_t count = places * sums_per_row(weight.layout);
+    starts.push_back(pieces.take<int32_t>(count));
+    bias_sums.push_back(pieces.take<float>(count));
   }
   prepared.starts.assign(starts.begin(), starts.end());
   prepared.bias_sums.assign(bias_sums.begin(), bias_sums.end());
 
   const KernelTable& table = kernel_table();
-  const auto prepare_row = [&](size_t row, int worker) {
-    const float* x = input.x + row * k;
+  const QuantizedTokens& tokens = prepared.tokens;
+  const auto prepare_token = [&](int token, int worker) {
+    const float* x = input.x + static_cast<size_t>(token) * k;
     if (input.norm_weight != nullptr) {
       float* normed = scratch.worker(worker);
       table.rms_norm(x, input.norm_weight, input.eps, input.k, normed);
       x = normed;
     }
-    float* scales = rows.scales + row * (k / 32);
-    int32_t* sums = rows.sums + row * (k / 16);
-    table.quantize_row(x, input.k, rows.quants + row * k, scales, sums);
+    table.quantize_token(x, token, tokens);
     for (size_t i = 0; i < weights.size(); ++i) {
-      const size_t at = row * sums_per_row(weights[i].layout);
-      fill_sums(
-          weights[i].layout,
-          scales,
-          sums,
-          starts[i] + at,
-          bias_sums[i] + at);
+      fill_sums(weights[i].layout, tokens, token, starts[i], bias_sums[i]);
     }
   };
   const int tasks = (input.m + kPrepareRows - 1) / kPrepareRows;
   thread_pool().run(tasks, [&](int task, int worker) {
     const int end = std::min(input.m, (task + 1) * kPrepareRows);
-    for (int row = task * kPrepareRows; row < end; ++row) {
-      prepare_row(static_cast<size_t>(row), worker);
+    for (int token = task * kPrepareRows; token < end; ++token) {
+      prepare_token(token, worker);
     }
   });
   return prepared;
@@ -150,11 +159,11 @@ PackedTask whole_task(
       .scale_bytes = layout.scale_bytes(),
       .panel_begin = 0,
       .panel_end = (n + kPanelRows - 1) / kPanelRows,
-      .x = input.rows,
+      .x = input.tokens,
       .starts = input.starts[index],
       .bias_sums = input.bias_sums[index],
       .m_begin = 0,
-      .m_end = input.rows.m,
+      .m_end = input.tokens.m,
       .out = output.out,
       .out_stride = static_cast<size_t>(n),
       .n = n,
@@ -175,7 +184,7 @@ int panels_per_task(int panels, size_t panel_bytes, int m) {
 
 int tokens_per_task(int k) {
   constexpr int kBlockBytes = 1 << 20;
-  return std::max(16, kBlockBytes / k / 16 * 16);
+  return std::max(1, kBlockBytes / k / kTokenTile) * kTokenTile;
 }
 
 void multiply(
@@ -186,7 +195,7 @@ void multiply(
   for (size_t i = 0; i < outputs.size(); ++i) {
     tasks.push_back(whole_task(input, i, outputs[i]));
   }
-  const std::vector<Work> work = cut_work(outputs, input.rows.m, input.rows.k);
+  const std::vector<Work> work = cut_work(outputs, input.tokens.m, input.tokens.k);
   thread_pool().run(static_cast<int>(work.size()), [&](int index, int) {
     const Work& part = work[static_cast<size_t>(index)];
     PackedTask task = tasks[part.weight];
@@ -194,6 +203,10 @@ void multiply(
     task.panel_end = part.panel_end;
     task.m_begin = part.m_begin;
     task.m_end = part.m_end;
+    const size_t skipped =
+        static_cast<size_t>(part.m_begin) * task.out_stride;
+    task.out += skipped;
+    task.residual += task.residual == nullptr ? 0 : skipped;
     kernel_table().packed_linear(task);
   });
 }

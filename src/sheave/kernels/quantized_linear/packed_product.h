@@ -45,7 +45,7 @@ ScratchSize product_scratch(int m, int k, std::span<const PackedSpec> weights);
 
 /// x, quantized for weights of some layouts.
 struct PreparedInput {
-  QuantizedRows rows;
+  QuantizedTokens tokens;
   std::vector<const int32_t*> starts;   // per weight
   std::vector<const float*> bias_sums;  // per weight
 };
@@ -65,7 +65,7 @@ PackedTask whole_task(
 /// Panels per unit of work for panels of this size, fixed by shape.
 int panels_per_task(int panels, size_t panel_bytes, int m);
 
-/// Rows of tokens per unit of work: as many as stay in a core's cache.
+/// Tokens per unit of work, whole tiles: as many as stay in a core's cache.
 int tokens_per_task(int k);
 
 /// Multiplies with all weights, their panels handed out together.

@@ -48,7 +48,7 @@ struct PanelScales {
   /// Sets scale and bias to those of the columns from `column` on, which are
   /// reached one scale after another.
   SHEAVE_KERNEL_INLINE_METHOD void advance(int column) {
-    if (column % columns_per_scale != 0) {
+    if ((column & (columns_per_scale - 1)) != 0) {
       return; // still the same
     }
     if (type != PackedScales::kSuper) {
@@ -58,7 +58,7 @@ struct PanelScales {
       }
       return;
     }
-    if (column % 256 == 0) {
+    if ((column & 255) == 0) {
       next(PackedScales::kF16, super_scale);
       if (has_bias) {
         next(PackedScales::kF16, super_bias);
@@ -90,4 +90,36 @@ start_scales(const PackedLayout& layout, const uint8_t* panel) {
   scales.columns_per_scale = layout.scale_group;
   scales.at = panel;
   return scales;
+}
+
+/// Where a kernel reads some tokens of a tile, group after group.
+struct TileView {
+  const int8_t* quants;
+  const float* scales;
+  const int32_t* starts;
+  const float* bias_sums;
+
+  SHEAVE_KERNEL_INLINE_METHOD void next_sums() {
+    starts += kTokenTile;
+    bias_sums += kTokenTile;
+  }
+
+  SHEAVE_KERNEL_INLINE_METHOD void next_group() {
+    quants += kTokenTile * 32;
+    scales += kTokenTile;
+  }
+};
+
+/// The tokens from place `place` of tile `tile` on, at their first group.
+SHEAVE_KERNEL_INLINE TileView
+view_tile(const PackedTask& task, int tile, int place) {
+  const size_t groups = task.x.k / 32;
+  const size_t sums = task.layout.scale_group < 32 ? 2 * groups : groups;
+  const size_t group_at = tile * groups * kTokenTile + place;
+  const size_t sum_at = tile * sums * kTokenTile + place;
+  return {
+      task.x.quants + group_at * 32,
+      task.x.scales + group_at,
+      task.starts + sum_at,
+      task.bias_sums + sum_at};
 }

@@ -69,39 +69,31 @@ multiply_bytes(__m256i weights, const int8_t* quants) {
   return _mm256_maddubs_epi16(weights, tokens);
 }
 
-/// Adds the scaled products of registers [kFirst, kFirst + kCount), which are
-/// the columns of sum `index`, for M tokens and one half of the panel's rows.
+/// Adds the scaled products of registers [kFirst, kFirst + kCount) for the M
+/// tokens of a view and one half of the panel's rows.
 template <int kBits, int M, int kFirst, int kCount>
 SHEAVE_KERNEL_INLINE void add_products(
-    const PackedTask& task,
-    int token,
-    int group,
-    int index,
+    const TileView& x,
     const uint8_t* weights,
-    VF scale,
-    VF bias,
+    const PanelScales& scales,
+    int half,
     VF (&sums)[M]) {
   constexpr int kWidening = kRegistersPerWidening<kBits> < kCount
                                 ? kRegistersPerWidening<kBits>
                                 : kCount;
-  const size_t per_row = task.x.k / (4 * kCount);
-  const size_t groups = task.x.k / 32;
-  const int8_t* quants =
-      task.x.quants + static_cast<size_t>(token) * task.x.stride + 32 * group;
   __m256i wide[M];
   for (int m = 0; m < M; ++m) {
-    wide[m] = _mm256_set1_epi32(
-        task.starts[static_cast<size_t>(token + m) * per_row + index]);
+    wide[m] = _mm256_set1_epi32(x.starts[m]);
   }
 #pragma GCC unroll 8
   for (int first = kFirst; first < kFirst + kCount; first += kWidening) {
     __m256i narrow[M];
 #pragma GCC unroll 8
     for (int r = first; r < first + kWidening; ++r) {
-      const __m256i w = unpack_register<kBits>(weights, r);
+      const __m256i w = unpack_register<kBits>(weights + 32 * half, r);
       for (int m = 0; m < M; ++m) {
         const __m256i products =
-            multiply_bytes<kBits>(w, quants + m * task.x.stride + 4 * r);
+            multiply_bytes<kBits>(w, x.quants + 32 * m + 4 * r);
         narrow[m] =
             r == first ? products : _mm256_add_epi16(narrow[m], products);
       }
@@ -113,78 +105,54 @@ SHEAVE_KERNEL_INLINE void add_products(
     }
   }
   for (int m = 0; m < M; ++m) {
-    const auto row = static_cast<size_t>(token + m);
     const VF products = __builtin_convertvector((VI)wide[m], VF);
-    const VF factor = scale * splat(task.x.scales[row * groups + group]);
+    const VF factor = scales.scale[half] * splat(x.scales[m]);
     sums[m] = fmadd(factor, products, sums[m]);
-    if (task.layout.has_bias) {
-      sums[m] =
-          fmadd(bias, splat(task.bias_sums[row * per_row + index]), sums[m]);
+    if (scales.has_bias) {
+      sums[m] = fmadd(scales.bias[half], splat(x.bias_sums[m]), sums[m]);
     }
   }
 }
 
-/// sums[m] = the panel's 16 rows times token `token` + m.
+/// sums[m] = the panel's 16 rows times the M tokens from place `place` of tile
+/// `tile` on.
 template <int kBits, int M>
 SHEAVE_KERNEL_INLINE void multiply_panel(
     const PackedTask& task,
     const uint8_t* panel,
-    int token,
+    int tile,
+    int place,
     VF (&sums)[M][kParts]) {
   VF half_sums[kParts][M] = {};
   PanelScales scales = start_scales(task.layout, panel);
+  TileView x = view_tile(task, tile, place);
   const uint8_t* at = panel + task.scale_bytes;
-  for (int group = 0; group < task.x.k / 32; ++group) {
+  for (int column = 0; column < task.x.k; column += 32) {
     if constexpr (M <= 2) { // bound by memory: fetch ahead
       for (int line = 0; line < kBits; ++line) {
         _mm_prefetch(at + 2048 + 64 * line, _MM_HINT_T0);
       }
     }
-    scales.advance(32 * group);
-    if (task.layout.scale_group >= 32) {
-      for (int half = 0; half < kParts; ++half) {
-        add_products<kBits, M, 0, 8>(
-            task,
-            token,
-            group,
-            group,
-            at + 32 * half,
-            scales.scale[half],
-            scales.bias[half],
-            half_sums[half]);
-      }
+    scales.advance(column);
+    if (scales.columns_per_scale >= 32) {
+      add_products<kBits, M, 0, 8>(x, at, scales, 0, half_sums[0]);
+      add_products<kBits, M, 0, 8>(x, at, scales, 1, half_sums[1]);
+      x.next_sums();
     } else {
-      const int index = 2 * group;
-      for (int half = 0; half < kParts; ++half) {
-        add_products<kBits, M, 0, 4>(
-            task,
-            token,
-            group,
-            index,
-            at + 32 * half,
-            scales.scale[half],
-            scales.bias[half],
-            half_sums[half]);
-      }
-      scales.advance(32 * group + 16);
-      for (int half = 0; half < kParts; ++half) {
-        add_products<kBits, M, 4, 4>(
-            task,
-            token,
-            group,
-            index + 1,
-            at + 32 * half,
-            scales.scale[half],
-            scales.bias[half],
-            half_sums[half]);
-      }
+      add_products<kBits, M, 0, 4>(x, at, scales, 0, half_sums[0]);
+      add_products<kBits, M, 0, 4>(x, at, scales, 1, half_sums[1]);
+      x.next_sums();
+      scales.advance(column + 16);
+      add_products<kBits, M, 4, 4>(x, at, scales, 0, half_sums[0]);
+      add_products<kBits, M, 4, 4>(x, at, scales, 1, half_sums[1]);
+      x.next_sums();
     }
+    x.next_group();
     at += 64 * kBits;
   }
   for (int m = 0; m < M; ++m) {
-    for (int half = 0; half < kParts; ++half) {
-      sums[m][half] = half_sums[half][m];
-    }
+    sums[m][0] = half_sums[0][m];
+    sums[m][1] = half_sums[1][m];
   }
 }
 

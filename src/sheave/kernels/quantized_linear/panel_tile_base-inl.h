@@ -49,75 +49,60 @@ SHEAVE_KERNEL_INLINE void add_quads(
   }
 }
 
-/// The scaled products of `count` registers from `first` on, the columns of
-/// sum `index`.
+/// Adds the scaled products of `count` registers from `first` on, for token m
+/// of a view.
 SHEAVE_KERNEL_INLINE void add_products(
-    const PackedTask& task,
-    int token,
-    int group,
-    int index,
+    const TileView& x,
+    int m,
     const uint8_t* weights,
     int first,
     int count,
     const PanelScales& scales,
     VF (&sums)[kParts]) {
-  const auto row = static_cast<size_t>(token);
-  const size_t per_row = task.x.k / (4 * count);
-  const size_t groups = task.x.k / 32;
-  const int8_t* quants = task.x.quants + row * task.x.stride + 32 * group;
   int32_t integers[kPanelRows];
   for (int n = 0; n < kPanelRows; ++n) {
-    integers[n] = task.starts[row * per_row + index];
+    integers[n] = x.starts[m];
   }
   for (int r = first; r < first + count; ++r) {
-    add_quads(weights + 64 * r, quants + 4 * r, integers);
+    add_quads(weights + 64 * r, x.quants + 32 * m + 4 * r, integers);
   }
   for (int part = 0; part < kParts; ++part) {
     VI lanes;
     __builtin_memcpy(&lanes, integers + part * kLanes, sizeof(lanes));
-    const VF factor =
-        scales.scale[part] * splat(task.x.scales[row * groups + group]);
+    const VF factor = scales.scale[part] * splat(x.scales[m]);
     sums[part] =
         fmadd(factor, __builtin_convertvector(lanes, VF), sums[part]);
-    if (task.layout.has_bias) {
-      sums[part] = fmadd(
-          scales.bias[part],
-          splat(task.bias_sums[row * per_row + index]),
-          sums[part]);
+    if (scales.has_bias) {
+      sums[part] = fmadd(scales.bias[part], splat(x.bias_sums[m]), sums[part]);
     }
   }
 }
 
-/// sums[m] = the panel's 16 rows times token `token` + m.
+/// sums[m] = the panel's 16 rows times the M tokens from place `place` of tile
+/// `tile` on.
 template <int kBits, int M>
 SHEAVE_KERNEL_INLINE void multiply_panel(
     const PackedTask& task,
     const uint8_t* panel,
-    int token,
+    int tile,
+    int place,
     VF (&sums)[M][kParts]) {
   PanelScales scales = start_scales(task.layout, panel);
+  TileView x = view_tile(task, tile, place);
   const uint8_t* at = panel + task.scale_bytes;
-  const int registers = task.layout.scale_group >= 32 ? 8 : 4;
-  for (int group = 0; group < task.x.k / 32; ++group) {
+  const int registers = scales.columns_per_scale >= 32 ? 8 : 4;
+  for (int column = 0; column < task.x.k; column += 32) {
     uint8_t weights[512];
     unpack_group(at, kBits, weights);
     at += 64 * kBits;
     for (int first = 0; first < 8; first += registers) {
-      scales.advance(32 * group + 4 * first);
-      const int index = (8 * group + first) / registers;
+      scales.advance(column + 4 * first);
       for (int m = 0; m < M; ++m) {
-        add_products(
-            task,
-            token + m,
-            group,
-            index,
-            weights,
-            first,
-            registers,
-            scales,
-            sums[m]);
+        add_products(x, m, weights, first, registers, scales, sums[m]);
       }
+      x.next_sums();
     }
+    x.next_group();
   }
 }
 

@@ -47,7 +47,7 @@ SHEAVE_KERNEL_INLINE int32_t sum_bytes(const int8_t* bytes) {
 #endif
 }
 
-/// 32 columns: the scale is the largest magnitude / 127, quants are rounded to
+/// 32 columns; sums[0] and sums[kTokenTile] get their halves' sums. The scale is the largest magnitude / 127, quants are rounded to
 /// nearest, ties to even. Magnitudes are compared as integers, in which order
 /// NaN and infinity come last and can't hide.
 SHEAVE_KERNEL_INLINE float
@@ -78,18 +78,23 @@ quantize_32(const float* x, int8_t* quants, int32_t* sums) {
   }
   store_bytes(rounded, quants);
   sums[0] = sum_bytes(quants);
-  sums[1] = sum_bytes(quants + 16);
+  sums[kTokenTile] = sum_bytes(quants + 16);
   const float scale = maximum / 127.0F;
   return finite ? (zero ? 0.0F : scale) : __builtin_nanf("");
 }
 
-void quantize_row(
+void quantize_token(
     const float* x,
-    int k,
-    int8_t* quants,
-    float* scales,
-    int32_t* sums) {
-  for (int i = 0; i < k; i += 32) {
-    scales[i / 32] = quantize_32(x + i, quants + i, sums + i / 16);
+    int token,
+    const QuantizedTokens& tokens) {
+  const int groups = tokens.k / 32;
+  const size_t tile = static_cast<size_t>(token / kTokenTile) * groups;
+  const int place = token % kTokenTile;
+  for (int group = 0; group < groups; ++group) {
+    const size_t at = (tile + group) * kTokenTile;
+    tokens.scales[at + place] = quantize_32(
+        x + 32 * group,
+        tokens.quants + (at + place) * 32,
+        tokens.sums + 2 * at + place);
   }
 }

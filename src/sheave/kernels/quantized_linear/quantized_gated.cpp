@@ -129,12 +129,10 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
            .residual = nullptr});
       task.panel_end = part.panels;
       task.n = count;
-      task.m_end = part.tokens;
-      task.x = rows_from(input.rows, part.token);
-      task.starts += sum_offset(i, part.token);
-      task.bias_sums += sum_offset(i, part.token);
-      task.out = products[i];
+      task.m_begin = part.token;
+      task.m_end = part.token + part.tokens;
       task.out_stride = width;
+      task.out = products[i];
       kernel_table().packed_linear(task);
     }
     const auto apply = kind_ == GateKind::kSwiglu ? kernel_table().swiglu
@@ -149,21 +147,6 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
                        static_cast<size_t>(n) +
               first);
     }
-  }
-
-  static QuantizedRows rows_from(QuantizedRows rows, int token) {
-    const auto t = static_cast<size_t>(token);
-    rows.quants += t * rows.stride;
-    rows.scales += t * static_cast<size_t>(rows.k / 32);
-    rows.sums += t * static_cast<size_t>(rows.k / 16);
-    rows.m -= token;
-    return rows;
-  }
-
-  size_t sum_offset(size_t weight, int token) const {
-    const PackedLayout& layout = weights_[weight].layout;
-    return static_cast<size_t>(token) *
-           static_cast<size_t>(layout.in_features / layout.sum_columns());
   }
 
   std::array<PackedSpec, 2> weights_;

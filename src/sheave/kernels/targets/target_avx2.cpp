@@ -36,7 +36,7 @@ const KernelTable* avx2_table() {
       .linear = avx2::linear,
       .packed_linear = avx2::packed_linear,
       .packed_start_factor = avx2::packed_start_factor,
-      .quantize_row = avx2::quantize_row,
+      .quantize_token = avx2::quantize_token,
       .decode_row = avx2::decode_row,
       .rms_norm = avx2::rms_norm,
       .swiglu = avx2::swiglu,

@@ -38,7 +38,7 @@ const KernelTable* avx512_vnni_table() {
       .linear = avx512_vnni::linear,
       .packed_linear = avx512_vnni::packed_linear,
       .packed_start_factor = avx512_vnni::packed_start_factor,
-      .quantize_row = avx512_vnni::quantize_row,
+      .quantize_token = avx512_vnni::quantize_token,
       .decode_row = avx512_vnni::decode_row,
       .rms_norm = avx512_vnni::rms_norm,
       .swiglu = avx512_vnni::swiglu,

@@ -21,7 +21,7 @@ const KernelTable* base_table() {
       .linear = base::linear,
       .packed_linear = base::packed_linear,
       .packed_start_factor = base::packed_start_factor,
-      .quantize_row = base::quantize_row,
+      .quantize_token = base::quantize_token,
       .decode_row = base::decode_row,
       .rms_norm = base::rms_norm,
       .swiglu = base::swiglu,
