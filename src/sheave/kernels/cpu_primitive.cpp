@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "sheave/kernels/profile.h"
 #include "sheave/kernels/runtime.h"
 
 namespace sheave::kernels {
@@ -79,6 +80,7 @@ void CpuPrimitive::eval_cpu(
                     scratch,
                     shared,
                     stride]() mutable {
+    const KernelTimer timer(self->name());
     float* memory = align_to_line(scratch.data<float>());
     self->run_all(
         arrays,
