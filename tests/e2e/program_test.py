@@ -211,6 +211,20 @@ class OtherCommands(unittest.TestCase):
         short = sheave("perplexity", TINY, "-", "--ctx", 64, text="short")
         self.assertEqual(short.returncode, 2)
 
+    def test_bench_measures_each_combination(self):
+        done = sheave("bench", TINY, "--prefill", "8,40", "--decode", 4, "--depth", "0,16",
+                      "--reps", 2, "--json", "--profile")
+        self.assertEqual(done.stderr, "")
+        report = json.loads(done.stdout)
+        self.assertEqual(
+            [(r["test"], r["tokens"], r["batch"], r["depth"]) for r in report["results"]],
+            [("prefill", 8, 1, 0), ("prefill", 40, 1, 0), ("decode", 4, 1, 0),
+             ("decode", 4, 1, 16)])
+        for result in report["results"]:
+            self.assertGreater(result["tokens_per_second"], 0)
+            self.assertIn("outside_kernels", result["profile"])
+        self.assertGreater(report["memory"]["peak_rss_bytes"], 0)
+
     def test_tokenize_shows_ids_and_pieces(self):
         result = json.loads(sheave("tokenize", MODEL, "Hello, world", "--json").stdout)
         self.assertEqual("".join(result["pieces"]), "Hello, world")

@@ -9,6 +9,7 @@ namespace sheave {
 void add_run_command(CLI::App& app, int& exit_code);
 void add_inspect_command(CLI::App& app);
 void add_perplexity_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
 void add_models_command(CLI::App& app);
 

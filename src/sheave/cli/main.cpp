@@ -56,6 +56,7 @@ int run_program(int argc, char** argv) {
   add_run_command(app, exit_code);
   add_inspect_command(app);
   add_perplexity_command(app);
+  add_bench_command(app);
   add_tokenize_command(app);
   add_models_command(app);
   try {

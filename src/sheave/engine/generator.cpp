@@ -12,10 +12,6 @@
 namespace sheave {
 namespace {
 
-/// Tokens of a prompt that are computed at once; an answer can be cancelled
-/// between two chunks.
-constexpr size_t kPrefillChunk = 512;
-
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {

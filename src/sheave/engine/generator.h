@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -15,6 +16,10 @@
 #include "sheave/engine/sampler.h"
 
 namespace sheave {
+
+/// Tokens of a prompt that are computed at once; an answer can be cancelled
+/// between two chunks.
+inline constexpr size_t kPrefillChunk = 512;
 
 /// Limits and choices of one answer. max_tokens < 0: until the context is
 /// full.
