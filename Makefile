@@ -46,7 +46,7 @@ format: ## Rewrite the sources as the formatters want them
 	@scripts/format
 
 bench: build ## Measure speed (see bench/README.md)
-	@bench/run
+	@build/sheave bench $(MODEL)
 
 fuzz: ## Build the fuzz targets (clang); run them with scripts/fuzz
 	@scripts/setup --build
