@@ -5,7 +5,7 @@
     mlx_lm_speed.py prepare GGUF FOLDER DTYPE
 
 measure prints one JSON object: tokens/s of the prompts and of decoding, after
-one warm-up run, by mlx-lm's own stream_generate or, for several rows,
+a short one to warm up, by mlx-lm's own stream_generate or, for several rows,
 batch_generate, as its benchmark does. prepare needs torch, transformers and
 gguf as well: it dequantizes a GGUF file, and quantizes it as mlx-lm does, 4
 bits in groups of 64, with scales and norms of DTYPE.
@@ -22,6 +22,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 GROUP_SIZE = 64
 BITS = 4
+WARM_UP_TOKENS = 8
 
 
 def speeds(model, tokenizer, prompts: list, tokens: int):
@@ -46,7 +47,7 @@ def measure(folder: str, prompt: int, tokens: int, batch: int) -> None:
     tokenizer._eos_token_ids = {}  # as mlx_lm.benchmark does: no early end
     config = json.loads((Path(folder) / "config.json").read_text())
     prompts = mx.random.randint(0, config["vocab_size"], (batch, prompt)).tolist()
-    speeds(model, tokenizer, prompts, tokens)
+    speeds(model, tokenizer, [prompt[:WARM_UP_TOKENS] for prompt in prompts], 2)
     found = speeds(model, tokenizer, prompts, tokens)
     print(json.dumps({
         "prefill": found.prompt_tps,
