@@ -55,6 +55,8 @@ class Sheave:
     """`sheave bench` with the same threads and kernel target each time."""
 
     def __init__(self, threads: int, target: str | None) -> None:
+        if not PROGRAM.exists():
+            raise Failure(f"no {PROGRAM.relative_to(ROOT)}: make build")
         self.threads = threads
         self.environment = dict(os.environ)
         if target:
@@ -182,8 +184,8 @@ def report(comparisons: list[Comparison], peer: str, facts: list[str]) -> str:
     ]
     return "\n".join(
         [f"# Sheave and {peer}", "", *lines, "", markdown(header, rows), "",
-         "Tokens/s of all rows together, medians of the rounds; the ratio is that of the medians,",
-         "above 1 where Sheave is faster; the last column is the lowest and highest of a round.", ""]
+         "Tokens/s of all rows together, medians of the rounds; the ratio is that of the",
+         "medians, above 1 where Sheave is faster; the last column is its range over rounds.", ""]
     )
 
 
@@ -236,8 +238,6 @@ def say(line: str) -> None:
 def guarded(main) -> int:
     """main()'s exit code; a Failure becomes one line and 1."""
     try:
-        if not PROGRAM.exists():
-            raise Failure(f"no {PROGRAM.relative_to(ROOT)}: make build")
         return main()
     except Failure as failure:
         say(f"{Path(sys.argv[0]).name}: {failure}")
