@@ -203,8 +203,8 @@ def load_before() -> float:
     """The load average, with a warning where others are using the cores."""
     load = os.getloadavg()[0]
     if load > 0.5:
-        say(f"others use this machine (load {load:.2f}): a peer that spins while it waits for "
-            "its threads suffers most, so the ratios will flatter")
+        say(f"others use this machine (load {load:.2f}): llama.cpp can lose far more by that "
+            "than Sheave, so the ratios may flatter")
     return load
 
 
