@@ -90,7 +90,13 @@ struct PackedTask {
   int n;
   const float* bias;     // null for none
   const float* residual; // null for none; laid out as out
+  float* scratch;        // packed_scratch_floats(k), aligned to 64 bytes
 };
+
+/// Floats of scratch that a PackedTask of k columns needs.
+constexpr size_t packed_scratch_floats(int k) {
+  return 2 * static_cast<size_t>(kPanelRows) * static_cast<size_t>(k / 16);
+}
 
 /// What attention of one tile of queries needs: some tokens of one row of the
 /// batch, all query heads of one K/V head.

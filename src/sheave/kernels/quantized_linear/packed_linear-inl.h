@@ -48,15 +48,15 @@ template <int kBits, int M>
 SHEAVE_KERNEL_INLINE void multiply_places(
     const PackedTask& task,
     int panel,
+    const PanelScales& scales,
     int tile,
     int place,
     int end) {
   VF sums[M][kParts] = {};
   multiply_panel<kBits, M>(
       task,
-      task.panels + static_cast<size_t>(panel) * task.panel_bytes,
-      tile,
-      place,
+      task.panels + panel * task.panel_bytes + task.scale_bytes,
+      view_tile(task, scales, tile, place),
       sums);
   const int token = tile * kTokenTile + place;
   store_panel<M>(task, panel, token, end - place, sums);
@@ -69,16 +69,17 @@ template <int kBits, int M>
 SHEAVE_KERNEL_INLINE void multiply_tile(
     const PackedTask& task,
     int panel,
+    const PanelScales& scales,
     int tile,
     int place,
     int end) {
   constexpr int kSpare = M / 4; // results that may be dropped
   for (; end - place >= M - kSpare; place += M) {
-    multiply_places<kBits, M>(task, panel, tile, place, end);
+    multiply_places<kBits, M>(task, panel, scales, tile, place, end);
   }
   if constexpr (M > 1) {
     if (place < end) {
-      multiply_tile<kBits, M / 2>(task, panel, tile, place, end);
+      multiply_tile<kBits, M / 2>(task, panel, scales, tile, place, end);
     }
   }
 }
@@ -86,11 +87,14 @@ SHEAVE_KERNEL_INLINE void multiply_tile(
 template <int kBits>
 static void multiply_panels(const PackedTask& task) {
   for (int panel = task.panel_begin; panel < task.panel_end; ++panel) {
+    const PanelScales scales =
+        expand_scales(task, task.panels + panel * task.panel_bytes);
     for (int m = task.m_begin; m < task.m_end; m += kTokenTile) {
       const int left = task.m_end - m;
       multiply_tile<kBits, kTileTokens>(
           task,
           panel,
+          scales,
           m / kTokenTile,
           0,
           left < kTokenTile ? left : kTokenTile);

@@ -95,7 +95,9 @@ product_scratch(int m, int k, std::span<const PackedSpec> weights) {
   for (const PackedSpec& weight : weights) {
     shared += 2 * Pieces::floats<float>(rows * sums_per_row(weight.layout));
   }
-  return {.shared = shared, .per_worker = columns};
+  return {
+      .shared = shared,
+      .per_worker = std::max(columns, packed_scratch_floats(k))};
 }
 
 PreparedInput prepare_input(
@@ -168,7 +170,8 @@ PackedTask whole_task(
       .out_stride = static_cast<size_t>(n),
       .n = n,
       .bias = output.bias,
-      .residual = output.residual};
+      .residual = output.residual,
+      .scratch = nullptr};
 }
 
 int panels_per_task(int panels, size_t panel_bytes, int m) {
@@ -189,20 +192,22 @@ int tokens_per_task(int k) {
 
 void multiply(
     const PreparedInput& input,
-    std::span<const ProductOutput> outputs) {
+    std::span<const ProductOutput> outputs,
+    const Scratch& scratch) {
   std::vector<PackedTask> tasks;
   tasks.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     tasks.push_back(whole_task(input, i, outputs[i]));
   }
   const std::vector<Work> work = cut_work(outputs, input.tokens.m, input.tokens.k);
-  thread_pool().run(static_cast<int>(work.size()), [&](int index, int) {
+  thread_pool().run(static_cast<int>(work.size()), [&](int index, int worker) {
     const Work& part = work[static_cast<size_t>(index)];
     PackedTask task = tasks[part.weight];
     task.panel_begin = part.panel_begin;
     task.panel_end = part.panel_end;
     task.m_begin = part.m_begin;
     task.m_end = part.m_end;
+    task.scratch = scratch.worker(worker);
     const size_t skipped =
         static_cast<size_t>(part.m_begin) * task.out_stride;
     task.out += skipped;

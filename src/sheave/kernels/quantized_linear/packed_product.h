@@ -71,6 +71,7 @@ int tokens_per_task(int k);
 /// Multiplies with all weights, their panels handed out together.
 void multiply(
     const PreparedInput& input,
-    std::span<const ProductOutput> outputs);
+    std::span<const ProductOutput> outputs,
+    const Scratch& scratch);
 
 } // namespace sheave::kernels

@@ -34,85 +34,110 @@ load_panel_floats(PackedScales type, const uint8_t* from, VF (&out)[kParts]) {
   }
 }
 
-/// Walks the scales of a panel in the order of its columns.
+/// The scales of a panel as floats, one line of 16 rows per integer sum.
 struct PanelScales {
-  PackedScales type;
-  bool has_bias;
-  int columns_per_scale;
-  const uint8_t* at;
-  VF super_scale[kParts];
-  VF super_bias[kParts];
-  VF scale[kParts];
-  VF bias[kParts];
-
-  /// Sets scale and bias to those of the columns from `column` on, which are
-  /// reached one scale after another.
-  SHEAVE_KERNEL_INLINE_METHOD void advance(int column) {
-    if ((column & (columns_per_scale - 1)) != 0) {
-      return; // still the same
-    }
-    if (type != PackedScales::kSuper) {
-      next(type, scale);
-      if (has_bias) {
-        next(type, bias);
-      }
-      return;
-    }
-    if ((column & 255) == 0) {
-      next(PackedScales::kF16, super_scale);
-      if (has_bias) {
-        next(PackedScales::kF16, super_bias);
-      }
-    }
-    next(type, scale);
-    if (has_bias) {
-      next(type, bias);
-    }
-    for (int part = 0; part < kParts; ++part) {
-      scale[part] = scale[part] * super_scale[part];
-      bias[part] = bias[part] * super_bias[part];
-    }
-  }
-
-  SHEAVE_KERNEL_INLINE_METHOD void next(PackedScales stored, VF (&out)[kParts]) {
-    load_panel_floats(stored, at, out);
-    at += kPanelRows * (stored == PackedScales::kSuper ? 1
-                        : stored == PackedScales::kF32 ? 4
-                                                       : 2);
-  }
+  const float* scales; // [K / sum_columns, 16]
+  const float* biases; // the same; null without biases
 };
 
-SHEAVE_KERNEL_INLINE PanelScales
-start_scales(const PackedLayout& layout, const uint8_t* panel) {
-  PanelScales scales = {};
-  scales.type = layout.scales;
-  scales.has_bias = layout.has_bias;
-  scales.columns_per_scale = layout.scale_group;
-  scales.at = panel;
-  return scales;
+/// A factor of the panel's rows: one line of it.
+struct PanelLine {
+  VF parts[kParts];
+};
+
+/// Takes the next line of stored floats.
+SHEAVE_KERNEL_INLINE PanelLine
+next_line(PackedScales type, const uint8_t*& at) {
+  PanelLine line = {};
+  load_panel_floats(type, at, line.parts);
+  at += kPanelRows * (type == PackedScales::kSuper ? 1
+                      : type == PackedScales::kF32 ? 4
+                                                   : 2);
+  return line;
 }
 
-/// Where a kernel reads some tokens of a tile, group after group.
+SHEAVE_KERNEL_INLINE void store_line(const PanelLine& line, float* to) {
+  for (int part = 0; part < kParts; ++part) {
+    store(to + part * kLanes, line.parts[part]);
+  }
+}
+
+SHEAVE_KERNEL_INLINE PanelLine
+multiply_lines(const PanelLine& a, const PanelLine& b) {
+  PanelLine product;
+  for (int part = 0; part < kParts; ++part) {
+    product.parts[part] = a.parts[part] * b.parts[part];
+  }
+  return product;
+}
+
+/// Writes the panel's scales to scratch memory, once for all tokens.
+SHEAVE_KERNEL_INLINE PanelScales
+expand_scales(const PackedTask& task, const uint8_t* panel) {
+  const PackedLayout& layout = task.layout;
+  const bool super = layout.scales == PackedScales::kSuper;
+  const int step = layout.scale_group < 32 ? layout.scale_group : 32;
+  float* scales = task.scratch;
+  float* biases = task.scratch + kPanelRows * (layout.in_features / step);
+  float* scale_to = scales;
+  float* bias_to = biases;
+  PanelLine super_scale = {};
+  PanelLine super_bias = {};
+  PanelLine scale = {};
+  PanelLine bias = {};
+  for (int column = 0; column < layout.in_features; column += step) {
+    if (super && (column & 255) == 0) {
+      super_scale = next_line(PackedScales::kF16, panel);
+      super_bias = layout.has_bias ? next_line(PackedScales::kF16, panel)
+                                   : super_bias;
+    }
+    if ((column & (layout.scale_group - 1)) == 0) {
+      scale = next_line(layout.scales, panel);
+      scale = super ? multiply_lines(scale, super_scale) : scale;
+      if (layout.has_bias) {
+        bias = next_line(layout.scales, panel);
+        bias = super ? multiply_lines(bias, super_bias) : bias;
+      }
+    }
+    store_line(scale, scale_to);
+    scale_to += kPanelRows;
+    if (layout.has_bias) {
+      store_line(bias, bias_to);
+      bias_to += kPanelRows;
+    }
+  }
+  return {scales, layout.has_bias ? biases : nullptr};
+}
+
+/// Where a kernel reads some tokens of a tile and the panel's scales, integer
+/// sum after integer sum.
 struct TileView {
   const int8_t* quants;
-  const float* scales;
+  const float* x_scales;
   const int32_t* starts;
   const float* bias_sums;
+  const float* scales;
+  const float* biases; // null without biases
 
-  SHEAVE_KERNEL_INLINE_METHOD void next_sums() {
+  SHEAVE_KERNEL_INLINE_METHOD void next_sum() {
     starts += kTokenTile;
     bias_sums += kTokenTile;
+    scales += kPanelRows;
+    biases += biases == nullptr ? 0 : kPanelRows;
   }
 
   SHEAVE_KERNEL_INLINE_METHOD void next_group() {
     quants += kTokenTile * 32;
-    scales += kTokenTile;
+    x_scales += kTokenTile;
   }
 };
 
 /// The tokens from place `place` of tile `tile` on, at their first group.
-SHEAVE_KERNEL_INLINE TileView
-view_tile(const PackedTask& task, int tile, int place) {
+SHEAVE_KERNEL_INLINE TileView view_tile(
+    const PackedTask& task,
+    const PanelScales& scales,
+    int tile,
+    int place) {
   const size_t groups = task.x.k / 32;
   const size_t sums = task.layout.scale_group < 32 ? 2 * groups : groups;
   const size_t group_at = tile * groups * kTokenTile + place;
@@ -121,5 +146,7 @@ view_tile(const PackedTask& task, int tile, int place) {
       task.x.quants + group_at * 32,
       task.x.scales + group_at,
       task.starts + sum_at,
-      task.bias_sums + sum_at};
+      task.bias_sums + sum_at,
+      scales.scales,
+      scales.biases};
 }

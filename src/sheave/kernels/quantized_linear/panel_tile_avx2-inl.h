@@ -75,7 +75,6 @@ template <int kBits, int M, int kFirst, int kCount>
 SHEAVE_KERNEL_INLINE void add_products(
     const TileView& x,
     const uint8_t* weights,
-    const PanelScales& scales,
     int half,
     VF (&sums)[M]) {
   constexpr int kWidening = kRegistersPerWidening<kBits> < kCount
@@ -104,51 +103,53 @@ SHEAVE_KERNEL_INLINE void add_products(
           _mm256_madd_epi16(narrow[m], _mm256_set1_epi16(1)));
     }
   }
+  const VF scale = load(x.scales + 8 * half);
   for (int m = 0; m < M; ++m) {
     const VF products = __builtin_convertvector((VI)wide[m], VF);
-    const VF factor = scales.scale[half] * splat(x.scales[m]);
-    sums[m] = fmadd(factor, products, sums[m]);
-    if (scales.has_bias) {
-      sums[m] = fmadd(scales.bias[half], splat(x.bias_sums[m]), sums[m]);
+    sums[m] = fmadd(scale * splat(x.x_scales[m]), products, sums[m]);
+  }
+  if (x.biases != nullptr) {
+    const VF bias = load(x.biases + 8 * half);
+    for (int m = 0; m < M; ++m) {
+      sums[m] = fmadd(bias, splat(x.bias_sums[m]), sums[m]);
     }
   }
 }
 
-/// sums[m] = the panel's 16 rows times the M tokens from place `place` of tile
-/// `tile` on.
+/// The same for both halves.
+template <int kBits, int M, int kFirst, int kCount>
+SHEAVE_KERNEL_INLINE void add_products(
+    const TileView& x,
+    const uint8_t* weights,
+    VF (&half_sums)[kParts][M]) {
+  add_products<kBits, M, kFirst, kCount>(x, weights, 0, half_sums[0]);
+  add_products<kBits, M, kFirst, kCount>(x, weights, 1, half_sums[1]);
+}
+
+/// sums[m] = the panel's 16 rows times the M tokens of a view.
 template <int kBits, int M>
 SHEAVE_KERNEL_INLINE void multiply_panel(
     const PackedTask& task,
-    const uint8_t* panel,
-    int tile,
-    int place,
+    const uint8_t* quants,
+    TileView x,
     VF (&sums)[M][kParts]) {
   VF half_sums[kParts][M] = {};
-  PanelScales scales = start_scales(task.layout, panel);
-  TileView x = view_tile(task, tile, place);
-  const uint8_t* at = panel + task.scale_bytes;
   for (int column = 0; column < task.x.k; column += 32) {
     if constexpr (M <= 2) { // bound by memory: fetch ahead
       for (int line = 0; line < kBits; ++line) {
-        _mm_prefetch(at + 2048 + 64 * line, _MM_HINT_T0);
+        _mm_prefetch(quants + 2048 + 64 * line, _MM_HINT_T0);
       }
     }
-    scales.advance(column);
-    if (scales.columns_per_scale >= 32) {
-      add_products<kBits, M, 0, 8>(x, at, scales, 0, half_sums[0]);
-      add_products<kBits, M, 0, 8>(x, at, scales, 1, half_sums[1]);
-      x.next_sums();
+    if (task.layout.scale_group >= 32) {
+      add_products<kBits, M, 0, 8>(x, quants, half_sums);
     } else {
-      add_products<kBits, M, 0, 4>(x, at, scales, 0, half_sums[0]);
-      add_products<kBits, M, 0, 4>(x, at, scales, 1, half_sums[1]);
-      x.next_sums();
-      scales.advance(column + 16);
-      add_products<kBits, M, 4, 4>(x, at, scales, 0, half_sums[0]);
-      add_products<kBits, M, 4, 4>(x, at, scales, 1, half_sums[1]);
-      x.next_sums();
+      add_products<kBits, M, 0, 4>(x, quants, half_sums);
+      x.next_sum();
+      add_products<kBits, M, 4, 4>(x, quants, half_sums);
     }
+    x.next_sum();
     x.next_group();
-    at += 64 * kBits;
+    quants += 64 * kBits;
   }
   for (int m = 0; m < M; ++m) {
     sums[m][0] = half_sums[0][m];

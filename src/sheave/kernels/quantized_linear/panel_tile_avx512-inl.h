@@ -86,90 +86,94 @@ add_dots(__m512i sum, __m512i weights, const int8_t* quants) {
   return sum;
 }
 
-/// Adds the scaled products of registers [kFirst, kFirst + kCount) for N
-/// tokens, whose chains of dependent sums run side by side.
-template <int N, int kFirst, int kCount>
+/// Adds the scaled products of registers [kFirst, kFirst + kCount) for the
+/// tokens [kToken, M) of a view, four chains of dependent sums side by side.
+template <int M, int kFirst, int kCount, int kToken = 0>
 SHEAVE_KERNEL_INLINE void add_token_products(
     const TileView& x,
-    int m,
     const __m512i (&weights)[8],
-    const PanelScales& scales,
-    VF (*sums)[kParts]) {
-  __m512i dots[N];
-  for (int j = 0; j < N; ++j) {
-    dots[j] = _mm512_set1_epi32(x.starts[m + j]);
+    VF (&sums)[M]) {
+  constexpr int kChains = M - kToken < 4 ? M - kToken : 4;
+  __m512i dots[kChains];
+  for (int j = 0; j < kChains; ++j) {
+    dots[j] = _mm512_set1_epi32(x.starts[kToken + j]);
   }
 #pragma GCC unroll 8
   for (int r = kFirst; r < kFirst + kCount; ++r) {
-    for (int j = 0; j < N; ++j) {
-      dots[j] = add_dots(dots[j], weights[r], x.quants + 32 * (m + j) + 4 * r);
+    for (int j = 0; j < kChains; ++j) {
+      const int8_t* quants = x.quants + 32 * (kToken + j) + 4 * r;
+      dots[j] = add_dots(dots[j], weights[r], quants);
     }
   }
-  for (int j = 0; j < N; ++j) {
+  const VF scale = load(x.scales);
+  for (int j = 0; j < kChains; ++j) {
     const VF products = __builtin_convertvector((VI)dots[j], VF);
-    const VF factor = scales.scale[0] * splat(x.scales[m + j]);
-    sums[j][0] = fmadd(factor, products, sums[j][0]);
+    const VF factor = scale * splat(x.x_scales[kToken + j]);
+    sums[kToken + j] = fmadd(factor, products, sums[kToken + j]);
+  }
+  if constexpr (kToken + kChains < M) {
+    add_token_products<M, kFirst, kCount, kToken + kChains>(x, weights, sums);
   }
 }
 
-/// The same for the M tokens of a view, and their biases.
+/// The same for all tokens, and their biases.
 template <int M, int kFirst, int kCount>
 SHEAVE_KERNEL_INLINE void add_products(
     const TileView& x,
     const __m512i (&weights)[8],
-    const PanelScales& scales,
-    VF (&sums)[M][kParts]) {
-  constexpr int kChains = M < 4 ? M : 4;
-#pragma GCC unroll 4
-  for (int m = 0; m < M; m += kChains) {
-    add_token_products<kChains, kFirst, kCount>(
-        x,
-        m,
-        weights,
-        scales,
-        sums + m);
-  }
-  if (scales.has_bias) {
+    VF (&sums)[M]) {
+  add_token_products<M, kFirst, kCount>(x, weights, sums);
+  if (x.biases != nullptr) {
+    const VF bias = load(x.biases);
 #pragma GCC unroll 16
     for (int m = 0; m < M; ++m) {
-      sums[m][0] = fmadd(scales.bias[0], splat(x.bias_sums[m]), sums[m][0]);
+      sums[m] = fmadd(bias, splat(x.bias_sums[m]), sums[m]);
     }
   }
 }
 
-/// sums[m] = the panel's 16 rows times the M tokens from place `place` of tile
-/// `tile` on.
+/// A group's weights, unpacked; what lies some groups ahead is fetched where
+/// few tokens make memory the limit.
+template <int kBits, int M>
+SHEAVE_KERNEL_INLINE void
+take_group(const uint8_t*& at, __m512i (&weights)[8]) {
+  unpack_group<kBits>(at, weights);
+  at += 64 * kBits;
+  if constexpr (M <= 4) {
+    for (int line = 0; line < kBits; ++line) {
+      _mm_prefetch(at + 2048 + 64 * line, _MM_HINT_T0);
+    }
+  }
+}
+
+/// sums[m] = the panel's 16 rows times the M tokens of a view.
 template <int kBits, int M>
 SHEAVE_KERNEL_INLINE void multiply_panel(
     const PackedTask& task,
-    const uint8_t* panel,
-    int tile,
-    int place,
+    const uint8_t* quants,
+    TileView x,
     VF (&sums)[M][kParts]) {
-  PanelScales scales = start_scales(task.layout, panel);
-  TileView x = view_tile(task, tile, place);
-  const uint8_t* at = panel + task.scale_bytes;
-  for (int column = 0; column < task.x.k; column += 32) {
-    __m512i weights[8];
-    unpack_group<kBits>(at, weights);
-    at += 64 * kBits;
-    if constexpr (M <= 4) { // bound by memory: fetch ahead
-      for (int line = 0; line < kBits; ++line) {
-        _mm_prefetch(at + 2048 + 64 * line, _MM_HINT_T0);
-      }
+  __m512i weights[8];
+  VF totals[M] = {};
+  if (task.layout.scale_group >= 32) {
+    for (int column = 0; column < task.x.k; column += 32) {
+      take_group<kBits, M>(quants, weights);
+      add_products<M, 0, 8>(x, weights, totals);
+      x.next_sum();
+      x.next_group();
     }
-    scales.advance(column);
-    if (scales.columns_per_scale >= 32) {
-      add_products<M, 0, 8>(x, weights, scales, sums);
-      x.next_sums();
-    } else {
-      add_products<M, 0, 4>(x, weights, scales, sums);
-      x.next_sums();
-      scales.advance(column + 16);
-      add_products<M, 4, 4>(x, weights, scales, sums);
-      x.next_sums();
+  } else {
+    for (int column = 0; column < task.x.k; column += 32) {
+      take_group<kBits, M>(quants, weights);
+      add_products<M, 0, 4>(x, weights, totals);
+      x.next_sum();
+      add_products<M, 4, 4>(x, weights, totals);
+      x.next_sum();
+      x.next_group();
     }
-    x.next_group();
+  }
+  for (int m = 0; m < M; ++m) {
+    sums[m][0] = totals[m];
   }
 }
 

@@ -57,7 +57,6 @@ SHEAVE_KERNEL_INLINE void add_products(
     const uint8_t* weights,
     int first,
     int count,
-    const PanelScales& scales,
     VF (&sums)[kParts]) {
   int32_t integers[kPanelRows];
   for (int n = 0; n < kPanelRows; ++n) {
@@ -69,38 +68,34 @@ SHEAVE_KERNEL_INLINE void add_products(
   for (int part = 0; part < kParts; ++part) {
     VI lanes;
     __builtin_memcpy(&lanes, integers + part * kLanes, sizeof(lanes));
-    const VF factor = scales.scale[part] * splat(x.scales[m]);
+    const VF factor =
+        load(x.scales + part * kLanes) * splat(x.x_scales[m]);
     sums[part] =
         fmadd(factor, __builtin_convertvector(lanes, VF), sums[part]);
-    if (scales.has_bias) {
-      sums[part] = fmadd(scales.bias[part], splat(x.bias_sums[m]), sums[part]);
+    if (x.biases != nullptr) {
+      const VF bias = load(x.biases + part * kLanes);
+      sums[part] = fmadd(bias, splat(x.bias_sums[m]), sums[part]);
     }
   }
 }
 
-/// sums[m] = the panel's 16 rows times the M tokens from place `place` of tile
-/// `tile` on.
+/// sums[m] = the panel's 16 rows times the M tokens of a view.
 template <int kBits, int M>
 SHEAVE_KERNEL_INLINE void multiply_panel(
     const PackedTask& task,
-    const uint8_t* panel,
-    int tile,
-    int place,
+    const uint8_t* quants,
+    TileView x,
     VF (&sums)[M][kParts]) {
-  PanelScales scales = start_scales(task.layout, panel);
-  TileView x = view_tile(task, tile, place);
-  const uint8_t* at = panel + task.scale_bytes;
-  const int registers = scales.columns_per_scale >= 32 ? 8 : 4;
+  const int registers = task.layout.scale_group >= 32 ? 8 : 4;
   for (int column = 0; column < task.x.k; column += 32) {
     uint8_t weights[512];
-    unpack_group(at, kBits, weights);
-    at += 64 * kBits;
+    unpack_group(quants, kBits, weights);
+    quants += 64 * kBits;
     for (int first = 0; first < 8; first += registers) {
-      scales.advance(column + 4 * first);
       for (int m = 0; m < M; ++m) {
-        add_products(x, m, weights, first, registers, scales, sums[m]);
+        add_products(x, m, weights, first, registers, sums[m]);
       }
-      x.next_sums();
+      x.next_sum();
     }
     x.next_group();
   }

@@ -38,10 +38,8 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
     const int k = inputs[0].shape(1);
     ScratchSize size = product_scratch(m, k, weights_);
     const Cut cut = cut_of(m, k);
-    size.per_worker = std::max(
-        size.per_worker,
-        2 * static_cast<size_t>(cut.tokens) *
-            static_cast<size_t>(cut.panels * kPanelRows));
+    size.per_worker += 2 * static_cast<size_t>(cut.tokens) *
+                       static_cast<size_t>(cut.panels * kPanelRows);
     return size;
   }
 
@@ -113,9 +111,12 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
     const int first = part.panel * kPanelRows;
     const int count = std::min(part.panels * kPanelRows, n - first);
     const auto width = static_cast<size_t>(count);
-    float* products[2] = {
-        memory,
-        memory + static_cast<size_t>(part.tokens) * width};
+    ScratchPieces pieces(memory);
+    float* scales = pieces.take<float>(packed_scratch_floats(input.tokens.k));
+    float* products[2];
+    for (float*& product : products) {
+      product = pieces.take<float>(static_cast<size_t>(part.tokens) * width);
+    }
     for (size_t i = 0; i < 2; ++i) {
       PackedTask task = whole_task(
           input,
@@ -133,6 +134,7 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
       task.m_end = part.token + part.tokens;
       task.out_stride = width;
       task.out = products[i];
+      task.scratch = scales;
       kernel_table().packed_linear(task);
     }
     const auto apply = kind_ == GateKind::kSwiglu ? kernel_table().swiglu

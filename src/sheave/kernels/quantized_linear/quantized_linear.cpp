@@ -66,7 +66,7 @@ class QuantizedLinearPrimitive : public CpuFloatPrimitive {
         .out = output,
         .bias = bias_.data(inputs),
         .residual = normed ? nullptr : residual_.data(inputs)};
-    multiply(input, {&product, 1});
+    multiply(input, {&product, 1}, scratch);
     if (normed) {
       norm_output(inputs, output, scratch);
     }

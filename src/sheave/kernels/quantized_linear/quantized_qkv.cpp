@@ -78,7 +78,7 @@ class QuantizedQKVPrimitive : public CpuPrimitive {
            .bias = biases_[i].data(inputs),
            .residual = nullptr});
     }
-    multiply(input, products);
+    multiply(input, products, scratch);
     thread_pool().run(
         (m + kHeadRows - 1) / kHeadRows,
         [&](int task, int worker) {
