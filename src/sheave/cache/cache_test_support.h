@@ -47,8 +47,8 @@ inline void append_and_check(Cache& cache, int count, int window) {
   const kernels::RowView& row = view.rows[0];
   EXPECT_EQ(row.num_tokens, count);
   EXPECT_EQ(row.first_position, first);
-  mx::array keys = mx::astype(view.keys, mx::float32);
-  mx::array values = mx::astype(view.values, mx::float32);
+  mx::array keys = mx::astype(view.planes[0].keys, mx::float32);
+  mx::array values = mx::astype(view.planes[0].values, mx::float32);
   keys = mx::contiguous(keys);
   values = mx::contiguous(values);
   mx::eval(keys, values);

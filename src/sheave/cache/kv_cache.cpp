@@ -30,8 +30,7 @@ kernels::KVView KVCache::append(
   const int first_position = offset_;
   offset_ = end;
   return {
-      .keys = planes_.keys(),
-      .values = planes_.values(),
+      .planes = {{.keys = planes_.keys(), .values = planes_.values()}},
       .rows =
           {{.plane_row = 0,
             .first_token = 0,

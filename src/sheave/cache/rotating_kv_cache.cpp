@@ -31,8 +31,7 @@ kernels::KVView RotatingKVCache::append(
     append_block(as_block(keys), as_block(values));
   }
   return {
-      .keys = planes_.keys(),
-      .values = planes_.values(),
+      .planes = {{.keys = planes_.keys(), .values = planes_.values()}},
       .rows =
           {{.plane_row = 0,
             .first_token = 0,

@@ -98,15 +98,24 @@ constexpr size_t packed_scratch_floats(int k) {
   return 2 * static_cast<size_t>(kPanelRows) * static_cast<size_t>(k / 16);
 }
 
+/// Stored keys or values of one row of the batch and one K/V head: [S, D].
+struct PlaneRows {
+  const uint8_t* data;
+  const uint8_t* scales; // of each group of a row; null where not quantized
+  const uint8_t* biases;
+};
+
 /// What attention of one tile of queries needs: some tokens of one row of the
 /// batch, all query heads of one K/V head.
 struct AttentionTile {
   const float* queries; // [T, Hq, D]
   float* out;           // [T, Hq, D]
   const float* sinks;   // [Hq] or null
-  const uint8_t* keys;  // plane of this row and K/V head: [S, D]
-  const uint8_t* values;
-  FloatType plane_type;
+  PlaneRows keys;
+  PlaneRows values;
+  FloatType plane_type; // of the elements, or else of scales and biases
+  int bits;             // 4 or 8 where quantized, else 0
+  int group_size;
   int query_heads;     // Hq
   int first_head;      // first query head of this K/V head
   int group;           // query heads per K/V head

@@ -34,14 +34,6 @@ divide_scratch(float* scratch, size_t width) {
   return s;
 }
 
-SHEAVE_KERNEL_INLINE void
-copy_padded(FloatType type, const uint8_t* from, int n, int width, float* to) {
-  to_float(type, from, n, to);
-  for (int i = n; i < width; ++i) {
-    to[i] = 0.0F;
-  }
-}
-
 /// The queries of all pairs, token by token, scaled.
 SHEAVE_KERNEL_INLINE void
 load_queries(const AttentionTile& tile, int width, float* queries) {
@@ -77,28 +69,11 @@ SHEAVE_KERNEL_INLINE void load_block(
     const BlockPart& part,
     int width,
     const AttentionScratch& s) {
-  const size_t element = tile.plane_type == FloatType::kF32 ? 4 : 2;
-  const size_t row_bytes = element * tile.head_dim;
-  for (int j = part.begin; j < part.end; ++j) {
-    const int i = part.block + j - tile.oldest_position;
-    const int column = i < tile.range_size[0]
-                           ? tile.range_begin[0] + i
-                           : tile.range_begin[1] + i - tile.range_size[0];
-    const size_t at = static_cast<size_t>(column) * row_bytes;
-    const auto row = static_cast<size_t>(j) * width;
-    copy_padded(
-        tile.plane_type,
-        tile.keys + at,
-        tile.head_dim,
-        width,
-        s.keys + row);
-    copy_padded(
-        tile.plane_type,
-        tile.values + at,
-        tile.head_dim,
-        width,
-        s.values + row);
-  }
+  const int begin = part.block + part.begin;
+  const int end = part.block + part.end;
+  const auto row = static_cast<size_t>(part.begin) * width;
+  load_positions(tile, tile.keys, begin, end, width, s.keys + row);
+  load_positions(tile, tile.values, begin, end, width, s.values + row);
 }
 
 /// scores[pair, j] = q . k for all pairs and the part's keys.

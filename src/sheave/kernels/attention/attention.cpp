@@ -1,12 +1,11 @@
 #include "sheave/kernels/attention/attention.h"
 
 #include <algorithm>
-#include <sstream>
-#include <stdexcept>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "sheave/kernels/attention/attention_reference.h"
+#include "sheave/kernels/attention/kv_view_check.h"
 #include "sheave/kernels/cpu_primitive.h"
 #include "sheave/kernels/runtime.h"
 #include "sheave/kernels/weight_rows.h"
@@ -14,18 +13,78 @@
 namespace sheave::kernels {
 namespace {
 
-/// Inputs: queries, keys, values, sinks if there are any.
+/// KVPlanes without its arrays, which travel as a primitive's inputs from
+/// index `first` on: keys, values, and where quantized the scales and biases
+/// of the keys and those of the values.
+struct PlanesSpec {
+  size_t first;
+  int bits;
+  int group_size;
+};
+
+PlanesSpec append_arrays(
+    const KVPlanes& planes,
+    std::vector<mx::array>& inputs) {
+  const PlanesSpec spec = {inputs.size(), planes.bits, planes.group_size};
+  inputs.push_back(mx::contiguous(planes.keys));
+  inputs.push_back(mx::contiguous(planes.values));
+  if (planes.bits != 0) {
+    for (const auto* x :
+         {&planes.key_scales,
+          &planes.key_biases,
+          &planes.value_scales,
+          &planes.value_biases}) {
+      inputs.push_back(mx::contiguous(**x));
+    }
+  }
+  return spec;
+}
+
+/// Where [S, n] of one row and K/V head begins in a [B, Hkv, S, n] array.
+const uint8_t* plane_of(const mx::array& x, int row, int kv_head) {
+  const auto plane = static_cast<size_t>(row * x.shape(1) + kv_head);
+  const size_t plane_bytes = static_cast<size_t>(x.shape(2)) *
+                             static_cast<size_t>(x.shape(3)) * x.itemsize();
+  return x.data<uint8_t>() + plane * plane_bytes;
+}
+
+/// Fills in where a tile reads keys and values.
+void place_planes(
+    const PlanesSpec& spec,
+    const std::vector<mx::array>& inputs,
+    int row,
+    int kv_head,
+    AttentionTile& tile) {
+  const auto plane = [&](size_t i) {
+    return plane_of(inputs[spec.first + i], row, kv_head);
+  };
+  tile.keys = {plane(0), nullptr, nullptr};
+  tile.values = {plane(1), nullptr, nullptr};
+  tile.bits = spec.bits;
+  tile.group_size = spec.group_size;
+  if (spec.bits != 0) {
+    tile.keys = {plane(0), plane(2), plane(3)};
+    tile.values = {plane(1), plane(4), plane(5)};
+  }
+  tile.plane_type =
+      float_type(inputs[spec.first + (spec.bits != 0 ? 2 : 0)].dtype());
+}
+
+/// What AttentionPrimitive keeps of attention()'s arguments.
+struct AttentionPlan {
+  std::vector<RowView> rows;
+  std::vector<PlanesSpec> planes;
+  int kv_heads;
+  int window;
+  float scale;
+  float softcap;
+  bool has_sinks;
+};
+
+/// Inputs: queries, the arrays of all planes, sinks if there are any.
 class AttentionPrimitive : public CpuFloatPrimitive {
  public:
-  AttentionPrimitive(
-      std::vector<RowView> rows,
-      int window,
-      const AttentionOptions& options)
-      : rows_(std::move(rows)),
-        window_(window),
-        scale_(options.scale),
-        softcap_(options.logit_softcap),
-        has_sinks_(options.sinks.has_value()) {}
+  explicit AttentionPrimitive(AttentionPlan plan) : plan_(std::move(plan)) {}
 
   DEFINE_NAME(SheaveAttention)
 
@@ -41,34 +100,20 @@ class AttentionPrimitive : public CpuFloatPrimitive {
       const std::vector<mx::array>& inputs,
       float* output,
       const Scratch& scratch) const override {
-    const mx::array& queries = inputs[0];
-    const mx::array& keys = inputs[1];
-    const int kv_heads = keys.shape(1);
-    const int group = queries.shape(1) / kv_heads;
-    const int tile_tokens = std::max(1, kAttentionPairs / group);
+    const AttentionTile common = common_tile(inputs, output);
+    const int tile_tokens = std::max(1, kAttentionPairs / common.group);
     const std::vector<TileStart> starts = cut_tiles(tile_tokens);
-    AttentionTile tile = {};
-    tile.queries = queries.data<float>();
-    tile.out = output;
-    tile.sinks = has_sinks_ ? inputs[3].data<float>() : nullptr;
-    tile.plane_type = float_type(keys.dtype());
-    tile.query_heads = queries.shape(1);
-    tile.group = group;
-    tile.head_dim = queries.shape(2);
-    tile.window = window_;
-    tile.scale = scale_;
-    tile.softcap = softcap_;
-    const auto tasks = static_cast<int>(starts.size()) * kv_heads;
+    const auto tasks = static_cast<int>(starts.size()) * plan_.kv_heads;
     thread_pool().run(tasks, [&](int task, int worker) {
-      AttentionTile part = tile;
-      part.scratch = scratch.worker(worker);
+      AttentionTile tile = common;
+      tile.scratch = scratch.worker(worker);
       place(
-          starts[static_cast<size_t>(task / kv_heads)],
-          task % kv_heads,
+          starts[static_cast<size_t>(task / plan_.kv_heads)],
+          task % plan_.kv_heads,
           tile_tokens,
           inputs,
-          part);
-      kernel_table().attention(part);
+          tile);
+      kernel_table().attention(tile);
     });
   }
 
@@ -79,10 +124,28 @@ class AttentionPrimitive : public CpuFloatPrimitive {
     int token;
   };
 
+  /// What all tiles have in common.
+  AttentionTile common_tile(const std::vector<mx::array>& inputs, float* output)
+      const {
+    const mx::array& queries = inputs[0];
+    AttentionTile tile = {};
+    tile.queries = queries.data<float>();
+    tile.out = output;
+    tile.sinks = plan_.has_sinks ? inputs.back().data<float>() : nullptr;
+    tile.query_heads = queries.shape(1);
+    tile.group = queries.shape(1) / plan_.kv_heads;
+    tile.head_dim = queries.shape(2);
+    tile.window = plan_.window;
+    tile.scale = plan_.scale;
+    tile.softcap = plan_.softcap;
+    return tile;
+  }
+
   std::vector<TileStart> cut_tiles(int tile_tokens) const {
     std::vector<TileStart> starts;
-    for (size_t row = 0; row < rows_.size(); ++row) {
-      for (int token = 0; token < rows_[row].num_tokens; token += tile_tokens) {
+    for (size_t row = 0; row < plan_.rows.size(); ++row) {
+      for (int token = 0; token < plan_.rows[row].num_tokens;
+           token += tile_tokens) {
         starts.push_back({row, token});
       }
     }
@@ -96,16 +159,13 @@ class AttentionPrimitive : public CpuFloatPrimitive {
       int tile_tokens,
       const std::vector<mx::array>& inputs,
       AttentionTile& tile) const {
-    const RowView& row = rows_[start.row];
-    const mx::array& keys = inputs[1];
-    const auto plane = static_cast<size_t>(row.plane_row) *
-                           static_cast<size_t>(keys.shape(1)) +
-                       static_cast<size_t>(kv_head);
-    const size_t plane_bytes = static_cast<size_t>(keys.shape(2)) *
-                               static_cast<size_t>(keys.shape(3)) *
-                               keys.itemsize();
-    tile.keys = keys.data<uint8_t>() + plane * plane_bytes;
-    tile.values = inputs[2].data<uint8_t>() + plane * plane_bytes;
+    const RowView& row = plan_.rows[start.row];
+    place_planes(
+        plan_.planes[static_cast<size_t>(row.planes)],
+        inputs,
+        row.plane_row,
+        kv_head,
+        tile);
     tile.first_head = kv_head * tile.group;
     tile.first_token = row.first_token + start.token;
     tile.num_tokens = std::min(tile_tokens, row.num_tokens - start.token);
@@ -119,97 +179,8 @@ class AttentionPrimitive : public CpuFloatPrimitive {
     tile.oldest_position = row.first_position + row.num_tokens - columns;
   }
 
-  std::vector<RowView> rows_;
-  int window_;
-  float scale_;
-  float softcap_;
-  bool has_sinks_;
+  AttentionPlan plan_;
 };
-
-[[noreturn]] void fail_view(const std::string& message) {
-  throw std::invalid_argument("[attention] " + message);
-}
-
-void check_arrays(
-    const mx::array& queries,
-    const KVView& view,
-    const AttentionOptions& options) {
-  const bool fits = queries.ndim() == 3 && view.keys.ndim() == 4 &&
-                    view.values.shape() == view.keys.shape() &&
-                    view.values.dtype() == view.keys.dtype() &&
-                    view.keys.shape(1) > 0 &&
-                    queries.shape(1) % view.keys.shape(1) == 0 &&
-                    queries.shape(2) == view.keys.shape(3) &&
-                    queries.shape(2) >= 1 && queries.shape(2) <= 512;
-  if (!fits) {
-    std::ostringstream message;
-    message << "expected queries [T, Hq, D] and planes [B, Hkv, S, D], D <= "
-            << "512 and Hq a multiple of Hkv, got " << queries.shape() << ", "
-            << view.keys.shape() << " and " << view.values.shape();
-    fail_view(message.str());
-  }
-  float_type(view.keys.dtype());
-  if (queries.shape(1) / view.keys.shape(1) > kAttentionPairs) {
-    fail_view(
-        "more than " + std::to_string(kAttentionPairs) +
-        " query heads share a K/V head");
-  }
-  if (options.sinks && options.sinks->shape() != mx::Shape{queries.shape(1)}) {
-    std::ostringstream message;
-    message << "expected sinks [" << queries.shape(1) << "], got "
-            << options.sinks->shape();
-    fail_view(message.str());
-  }
-}
-
-void check_row(const RowView& row, const mx::array& keys, int window) {
-  int columns = 0;
-  for (const ColumnRange& range : row.ranges) {
-    if (range.size() < 0 ||
-        (range.size() > 0 && (range.begin < 0 || range.end > keys.shape(2)))) {
-      fail_view(
-          "columns [" + std::to_string(range.begin) + ", " +
-          std::to_string(range.end) + ") are not within planes of " +
-          std::to_string(keys.shape(2)));
-    }
-    columns += range.size();
-  }
-  const int end = row.first_position + row.num_tokens;
-  const int seen =
-      window > 0 ? std::min(end, row.num_tokens + window - 1) : end;
-  if (row.num_tokens < 0 || row.first_position < 0 || columns > end ||
-      columns < seen) {
-    fail_view(
-        "a row of " + std::to_string(row.num_tokens) +
-        " tokens from position " + std::to_string(row.first_position) +
-        " needs " + std::to_string(seen) + " to " + std::to_string(end) +
-        " columns, got " + std::to_string(columns));
-  }
-  if (row.plane_row < 0 || row.plane_row >= keys.shape(0)) {
-    fail_view(
-        "plane row " + std::to_string(row.plane_row) + " of " +
-        std::to_string(keys.shape(0)));
-  }
-}
-
-void check_rows(const mx::array& queries, const KVView& view) {
-  int tokens = 0;
-  for (const RowView& row : view.rows) {
-    check_row(row, view.keys, view.window);
-    if (row.first_token != tokens) {
-      fail_view(
-          "rows must lie back to back: token " +
-          std::to_string(row.first_token) + " where " + std::to_string(tokens) +
-          " was expected");
-    }
-    tokens += row.num_tokens;
-  }
-  if (tokens != queries.shape(0)) {
-    fail_view(
-        "the rows have " + std::to_string(tokens) + " tokens, the queries " +
-        std::to_string(queries.shape(0)));
-  }
-}
 
 } // namespace
 
@@ -217,24 +188,29 @@ mx::array attention(
     const mx::array& queries,
     const KVView& view,
     const AttentionOptions& options) {
-  check_arrays(queries, view, options);
-  check_rows(queries, view);
+  check_attention(queries, view, options);
   if (use_reference()) {
     return attention_reference(queries, view, options);
   }
-  std::vector<mx::array> inputs = {
-      contiguous_input(queries),
-      mx::contiguous(view.keys),
-      mx::contiguous(view.values)};
+  AttentionPlan plan = {
+      .rows = view.rows,
+      .planes = {},
+      .kv_heads = view.planes[0].keys.shape(1),
+      .window = view.window,
+      .scale = options.scale,
+      .softcap = options.logit_softcap,
+      .has_sinks = options.sinks.has_value()};
+  std::vector<mx::array> inputs = {contiguous_input(queries)};
+  for (const KVPlanes& planes : view.planes) {
+    plan.planes.push_back(append_arrays(planes, inputs));
+  }
   if (options.sinks) {
     inputs.push_back(contiguous_input(*options.sinks));
   }
   return make_output<AttentionPrimitive>(
       {queries.shape(0), queries.shape(1) * queries.shape(2)},
       std::move(inputs),
-      view.rows,
-      view.window,
-      options);
+      std::move(plan));
 }
 
 } // namespace sheave::kernels

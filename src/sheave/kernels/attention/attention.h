@@ -15,11 +15,28 @@ namespace sheave::kernels {
 
 namespace mx = mlx::core;
 
+/// Keys and values of some rows, stored alike. Plain: keys, values:
+/// [B, Hkv, S, D], one of float32, float16, bfloat16. Quantized (bits > 0), as
+/// mx::quantize gives them: keys, values: [B, Hkv, S, D * bits / 32] uint32;
+/// scales and biases: [B, Hkv, S, D / group_size], one float type; bits 4 or
+/// 8, group_size 32, 64 or 128.
+struct KVPlanes {
+  mx::array keys;
+  mx::array values;
+  std::optional<mx::array> key_scales;
+  std::optional<mx::array> key_biases;
+  std::optional<mx::array> value_scales;
+  std::optional<mx::array> value_biases;
+  int bits = 0;
+  int group_size = 0;
+};
+
 /// One row of a step: which packed tokens are its own, and which columns they
 /// may see. The ranges together hold consecutive positions in temporal order
 /// and end with the step's newest token, at position
 /// first_position + num_tokens - 1.
 struct RowView {
+  int planes = 0;         // index into KVView::planes
   int plane_row = 0;      // index on the planes' batch axis
   int first_token = 0;    // index of its first token among the packed ones
   int num_tokens = 0;     // new tokens of this step
@@ -27,13 +44,12 @@ struct RowView {
   std::array<ColumnRange, 2> ranges;
 };
 
-/// What attention may read in one step.
-/// keys, values: [B, Hkv, S, D], one of float32, float16, bfloat16; the new
+/// What attention may read in one step. Rows may share planes or own some;
+/// planes differ in B, S and how they are stored, but not in Hkv and D. The new
 /// tokens are already stored. A query at position p sees the positions
 /// max(0, p - window + 1) .. p that the ranges hold; window 0 means no limit.
 struct KVView {
-  mx::array keys;
-  mx::array values;
+  std::vector<KVPlanes> planes;
   std::vector<RowView> rows;
   int window = 0;
 };

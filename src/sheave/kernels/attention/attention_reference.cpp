@@ -3,25 +3,43 @@
 #include <mlx/ops.h>
 
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace sheave::kernels {
 namespace {
 
-/// One row's columns in temporal order, [Hkv, S, D] float32.
-mx::array temporal_columns(const mx::array& planes, const RowView& row) {
+/// One row's columns in temporal order, [Hkv, S, n].
+mx::array temporal_columns(const mx::array& plane, const RowView& row) {
   std::vector<mx::array> parts;
   parts.reserve(row.ranges.size());
   for (const ColumnRange& range : row.ranges) {
     parts.push_back(mx::slice(
-        planes,
+        plane,
         {row.plane_row, 0, range.begin, 0},
-        {row.plane_row + 1, planes.shape(1), range.end, planes.shape(3)}));
+        {row.plane_row + 1, plane.shape(1), range.end, plane.shape(3)}));
   }
-  return mx::astype(
-      mx::squeeze(mx::concatenate(std::move(parts), 2), 0),
-      mx::float32);
+  return mx::squeeze(mx::concatenate(std::move(parts), 2), 0);
+}
+
+/// The same as float32 [Hkv, S, D], dequantized where there are scales.
+mx::array float_columns(
+    const KVPlanes& planes,
+    const mx::array& plane,
+    const std::optional<mx::array>& scales,
+    const std::optional<mx::array>& biases,
+    const RowView& row) {
+  const mx::array columns = temporal_columns(plane, row);
+  if (planes.bits == 0) {
+    return mx::astype(columns, mx::float32);
+  }
+  return mx::dequantize(
+      columns,
+      mx::astype(temporal_columns(*scales, row), mx::float32),
+      mx::astype(temporal_columns(*biases, row), mx::float32),
+      planes.group_size,
+      planes.bits);
 }
 
 /// Whether query i sees column j, [L, S].
@@ -44,9 +62,20 @@ mx::array attend_row(
     const AttentionOptions& options) {
   const int heads = queries.shape(1);
   const int dims = queries.shape(2);
-  const int kv_heads = view.keys.shape(1);
-  const mx::array keys = temporal_columns(view.keys, row);
-  const mx::array values = temporal_columns(view.values, row);
+  const KVPlanes& planes = view.planes[static_cast<size_t>(row.planes)];
+  const int kv_heads = planes.keys.shape(1);
+  const mx::array keys = float_columns(
+      planes,
+      planes.keys,
+      planes.key_scales,
+      planes.key_biases,
+      row);
+  const mx::array values = float_columns(
+      planes,
+      planes.values,
+      planes.value_scales,
+      planes.value_biases,
+      row);
   const int columns = keys.shape(1);
   // [Hkv, G, L, D] against [Hkv, 1, S, D]
   const mx::array grouped = mx::transpose(

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include "sheave/kernels/kernel_test_support.h"
 
@@ -25,8 +26,7 @@ KVView one_row(
     int tokens,
     int window) {
   return {
-      .keys = keys,
-      .values = values,
+      .planes = {{.keys = keys, .values = values}},
       .rows =
           {{.plane_row = 0,
             .first_token = 0,
@@ -175,7 +175,10 @@ TEST_P(Attention, GivesRaggedRowsWhatEachGetsAlone) {
   const mx::array values = random_array({3, 2, 90, 32}, 2);
   const mx::array queries = random_array({1 + 20 + 5, 4, 32}, 3);
   const AttentionOptions options = {.scale = 0.2F};
-  KVView all = {.keys = keys, .values = values, .rows = {}, .window = 50};
+  KVView all = {
+      .planes = {{.keys = keys, .values = values}},
+      .rows = {},
+      .window = 50};
   const int tokens[] = {1, 20, 5};
   const int ends[] = {90, 20, 61};
   const int plane_rows[] = {2, 0, 1};
@@ -194,6 +197,147 @@ TEST_P(Attention, GivesRaggedRowsWhatEachGetsAlone) {
     KVView alone = all;
     alone.rows = {row};
     alone.rows[0].first_token = 0;
+    const int begin = row.first_token;
+    const int end = begin + row.num_tokens;
+    EXPECT_TRUE(same_bits(
+        attention(
+            mx::slice(queries, {begin, 0, 0}, {end, 4, 32}),
+            alone,
+            options),
+        mx::slice(together, {begin, 0}, {end, 4 * 32})));
+  }
+}
+
+/// [1, 2, S, D] planes quantized, and the same as float32.
+struct QuantizedCase {
+  KVPlanes quantized;
+  KVPlanes plain;
+};
+
+QuantizedCase quantized_case(
+    int columns,
+    int dims,
+    int group_size,
+    int bits,
+    mx::Dtype scales,
+    unsigned seed) {
+  const mx::Shape shape = {1, 2, columns, dims};
+  const auto quantize = [&](unsigned s) {
+    auto parts = mx::quantize(random_array(shape, s), group_size, bits);
+    parts[1] = mx::astype(parts[1], scales);
+    parts[2] = mx::astype(parts[2], scales);
+    return parts;
+  };
+  const auto plain = [&](const std::vector<mx::array>& parts) {
+    return mx::dequantize(
+        parts[0],
+        mx::astype(parts[1], mx::float32),
+        mx::astype(parts[2], mx::float32),
+        group_size,
+        bits);
+  };
+  const auto k = quantize(seed);
+  const auto v = quantize(seed + 1);
+  return {
+      .quantized =
+          {.keys = k[0],
+           .values = v[0],
+           .key_scales = k[1],
+           .key_biases = k[2],
+           .value_scales = v[1],
+           .value_biases = v[2],
+           .bits = bits,
+           .group_size = group_size},
+      .plain = {.keys = plain(k), .values = plain(v)}};
+}
+
+TEST_P(Attention, ReadsQuantizedPlanesAsTheValuesTheyStandFor) {
+  struct Format {
+    int bits;
+    int group_size;
+    int dims;
+    mx::Dtype scales;
+  };
+  std::vector<Format> formats;
+  for (const int bits : {4, 8}) {
+    for (const int group_size : {32, 64, 128}) {
+      for (const int dims : {group_size, 3 * group_size, 512}) {
+        if (dims <= 512 && dims % group_size == 0) {
+          formats.push_back({bits, group_size, dims, mx::float16});
+        }
+      }
+    }
+    formats.push_back({bits, 32, 64, mx::bfloat16});
+    formats.push_back({bits, 64, 64, mx::float32});
+  }
+  for (const Format& f : formats) {
+    // Rows of other lengths, the first rotated in its ring of 70 columns.
+    const QuantizedCase a =
+        quantized_case(70, f.dims, f.group_size, f.bits, f.scales, 1);
+    const QuantizedCase b =
+        quantized_case(40, f.dims, f.group_size, f.bits, f.scales, 5);
+    KVView view = {
+        .planes = {a.quantized, b.quantized},
+        .rows =
+            {{.planes = 0,
+              .first_token = 0,
+              .num_tokens = 1,
+              .first_position = 99,
+              .ranges = {{{33, 70}, {0, 33}}}},
+             {.planes = 1,
+              .first_token = 1,
+              .num_tokens = 11,
+              .first_position = 20,
+              .ranges = {{{5, 36}, {36, 36}}}}},
+        .window = 25};
+    const mx::array queries = random_array({12, 6, f.dims}, 3);
+    const auto compute = [&] {
+      return attention(queries, view, {.scale = 0.1F});
+    };
+    const mx::array expected = testing::by_reference(GetParam(), compute);
+    const mx::array result = compute();
+    EXPECT_LT(worst_error(result, expected), 2e-5F)
+        << f.bits << " bits, groups of " << f.group_size << ", D " << f.dims;
+    view.planes = {a.plain, b.plain};
+    EXPECT_TRUE(same_bits(compute(), result))
+        << f.bits << " bits, groups of " << f.group_size << ", D " << f.dims;
+  }
+}
+
+TEST_P(Attention, ReadsRowsFromPlanesOfTheirOwn) {
+  const AttentionOptions options = {.scale = 0.2F};
+  KVView all = {
+      .planes =
+          {{.keys = random_array({1, 2, 90, 32}, 1),
+            .values = random_array({1, 2, 90, 32}, 2)},
+           {.keys = mx::astype(random_array({2, 2, 30, 32}, 4), mx::float16),
+            .values = mx::astype(random_array({2, 2, 30, 32}, 5), mx::float16)},
+           quantized_case(50, 32, 32, 8, mx::float16, 6).quantized},
+      .rows = {
+          {.planes = 2,
+           .first_token = 0,
+           .num_tokens = 20,
+           .first_position = 25,
+           .ranges = {{{0, 45}, {45, 45}}}},
+          {.planes = 0,
+           .first_token = 20,
+           .num_tokens = 1,
+           .first_position = 80,
+           .ranges = {{{0, 81}, {81, 81}}}},
+          {.planes = 1,
+           .plane_row = 1,
+           .first_token = 21,
+           .num_tokens = 3,
+           .first_position = 27,
+           .ranges = {{{0, 30}, {30, 30}}}}}};
+  const mx::array queries = random_array({24, 4, 32}, 3);
+  const mx::array together = attention(queries, all, options);
+  for (const RowView& row : all.rows) {
+    KVView alone = all;
+    alone.rows = {row};
+    alone.rows[0].first_token = 0;
+    alone.rows[0].planes = 0;
+    alone.planes = {all.planes[static_cast<size_t>(row.planes)]};
     const int begin = row.first_token;
     const int end = begin + row.num_tokens;
     EXPECT_TRUE(same_bits(
@@ -250,6 +394,16 @@ TEST(AttentionCheck, RefusesWhatDoesNotFit) {
           one_row(planes, mx::zeros({1, 2, 9, 32}), 9, 7, 2, 0),
           options),
       std::invalid_argument);
+  KVView view = good;
+  view.rows[0].planes = 1; // there is only one
+  EXPECT_THROW(attention(queries, view, options), std::invalid_argument);
+  view = good;
+  view.planes.push_back({.keys = planes, .values = mx::zeros({1, 3, 10, 32})});
+  EXPECT_THROW(attention(queries, view, options), std::invalid_argument);
+  view = good;
+  view.planes[0].bits = 8; // plain arrays
+  view.planes[0].group_size = 32;
+  EXPECT_THROW(attention(queries, view, options), std::invalid_argument);
   EXPECT_THROW(
       attention(queries, good, {.scale = 1, .sinks = mx::zeros({3})}),
       std::invalid_argument);

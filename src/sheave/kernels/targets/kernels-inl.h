@@ -16,6 +16,7 @@
 #endif
 #include "sheave/kernels/quantized_linear/packed_linear-inl.h"
 #include "sheave/kernels/activations/activations-inl.h"
+#include "sheave/kernels/attention/planes-inl.h"
 #include "sheave/kernels/attention/attention-inl.h"
 #include "sheave/kernels/rms_norm/rms_norm-inl.h"
 // clang-format on
