@@ -134,14 +134,41 @@ struct AttentionTile {
 
 /// Keys and values are walked in blocks of this many absolute positions.
 constexpr int kAttentionBlock = 64;
+/// The online softmax starts afresh in each span of this many absolute
+/// positions. A tile's result is defined as its spans' sums, merged in
+/// ascending order; so spans may be computed apart.
+constexpr int kAttentionSpan = 512;
 /// Most (token, head) pairs of a tile.
 constexpr int kAttentionPairs = 64;
 
+/// The oldest position that any query of the tile sees.
+constexpr int oldest_position_seen(const AttentionTile& tile) {
+  const int oldest =
+      tile.window > 0 ? tile.first_position - tile.window + 1 : 0;
+  return oldest > 0 ? oldest : 0;
+}
+
+/// The spans that the tile sees: [first_span, end_span).
+constexpr int first_span(const AttentionTile& tile) {
+  return oldest_position_seen(tile) / kAttentionSpan;
+}
+constexpr int end_span(const AttentionTile& tile) {
+  return (tile.first_position + tile.num_tokens - 1) / kAttentionSpan + 1;
+}
+
+/// Floats of the sums of some pairs over one span.
+constexpr size_t attention_sums_floats(int pairs, int head_dim) {
+  const auto d = static_cast<size_t>(padded(head_dim));
+  return static_cast<size_t>(pairs) * d +
+         2 * static_cast<size_t>(padded(pairs));
+}
+
 /// Floats of scratch that a tile needs.
 constexpr size_t attention_scratch_floats(int head_dim) {
-  const size_t d = static_cast<size_t>(padded(head_dim));
-  return 2 * kAttentionBlock * d + 2 * kAttentionPairs * d +
-         kAttentionPairs * (kAttentionBlock + 2 * kSumLanes);
+  const auto d = static_cast<size_t>(padded(head_dim));
+  return (kAttentionPairs + kAttentionBlock + kSumLanes) * d +
+         kAttentionPairs * (kAttentionBlock + 2) +
+         2 * attention_sums_floats(kAttentionPairs, head_dim);
 }
 
 struct KernelTable {
@@ -167,6 +194,11 @@ struct KernelTable {
   void (*swiglu)(const float* gate, const float* up, int n, float* out);
   void (*geglu_tanh)(const float* gate, const float* up, int n, float* out);
   void (*attention)(const AttentionTile& tile);
+  /// The same in two steps: each span's sums, of attention_sums_floats() of the
+  /// tile's pairs, in any order; then the result, from the sums of all spans
+  /// one after another.
+  void (*attention_span)(const AttentionTile& tile, int span, float* sums);
+  void (*attention_merge)(const AttentionTile& tile, float* sums);
 };
 
 /// The tables of the targets compiled in; null where the processor's family

@@ -1,36 +1,48 @@
 // Attention of one tile: some tokens of a row, all query heads of one K/V
 // head. Plan: walk the visible positions in blocks cut at multiples of
-// kAttentionBlock. For each block copy its keys and values to float32, take
-// all scores of the tile, then for each (token, head) pair update the running
-// maximum, sum and weighted values (online softmax).
+// kAttentionBlock. For each block take all scores of the tile, then for each
+// (token, head) pair update the running maximum, total and weighted values
+// (online softmax). The sums start afresh in each span of kAttentionSpan
+// positions; those of a tile's spans are merged in ascending order, whoever
+// computed them.
 //
 // A pair's result depends on nothing but its own query and the columns it
-// sees: columns it doesn't see get weight 0, blocks it doesn't see at all
-// leave it untouched, and every sum runs in the order of positions.
+// sees: columns it doesn't see get weight 0, blocks and spans it doesn't see at
+// all leave it untouched, and every sum runs in the order of positions.
 
-constexpr float kNegativeInfinity = -__builtin_inff();
+static_assert(kAttentionSpan % kAttentionBlock == 0);
+static_assert(kAttentionBlock % kKeyChunk == 0);
+
+/// Tiles of fewer pairs score keys as they are stored instead of transposed,
+/// and convert few rows at a time, which then are still in the first cache.
+constexpr int kFewPairs = 8;
 
 /// Views into the tile's scratch memory.
 struct AttentionScratch {
-  float* keys;    // [kAttentionBlock, D padded]
-  float* values;  // [kAttentionBlock, D padded]
-  float* queries; // [pairs, D padded]
-  float* sums;    // [pairs, D padded]: weighted values so far
+  float* queries; // [pairs, D padded], scaled
+  float* rows;    // [kAttentionBlock, D padded]: keys or values
+  float* panel;   // [D padded, kKeyChunk]: keys transposed
   float* scores;  // [pairs, kAttentionBlock]
-  float* maxima;  // [pairs]
-  float* totals;  // [pairs]
+  float* maxima;  // [kAttentionPairs]: of a block
+  float* factors; // [kAttentionPairs]
+  AttentionSums span;
+  AttentionSums all;
 };
 
 SHEAVE_KERNEL_INLINE AttentionScratch
-divide_scratch(float* scratch, size_t width) {
+divide_scratch(float* scratch, int head_dim) {
+  const int width = padded(head_dim);
+  const size_t sums = attention_sums_floats(kAttentionPairs, head_dim);
   AttentionScratch s;
-  s.keys = scratch;
-  s.values = s.keys + kAttentionBlock * width;
-  s.queries = s.values + kAttentionBlock * width;
-  s.sums = s.queries + kAttentionPairs * width;
-  s.scores = s.sums + kAttentionPairs * width;
+  s.queries = scratch;
+  s.rows = s.queries + kAttentionPairs * width;
+  s.panel = s.rows + kAttentionBlock * width;
+  s.scores = s.panel + kKeyChunk * width;
   s.maxima = s.scores + kAttentionPairs * kAttentionBlock;
-  s.totals = s.maxima + kAttentionPairs;
+  s.factors = s.maxima + kAttentionPairs;
+  float* rest = s.factors + kAttentionPairs;
+  s.span = divide_sums(rest, kAttentionPairs, width);
+  s.all = divide_sums(rest + sums, kAttentionPairs, width);
   return s;
 }
 
@@ -55,160 +67,259 @@ load_queries(const AttentionTile& tile, int width, float* queries) {
   }
 }
 
-/// The part of a block that the tile sees: positions block + begin .. block +
-/// end - 1. Key j of a block, its score and its weight stand at index j.
-struct BlockPart {
-  int block;
-  int begin;
+SHEAVE_KERNEL_INLINE int smaller_of(int a, int b) {
+  return a < b ? a : b;
+}
+
+SHEAVE_KERNEL_INLINE int larger_of(int a, int b) {
+  return a > b ? a : b;
+}
+
+/// The keys of the block at position `block` that a pair sees.
+SHEAVE_KERNEL_INLINE KeyRange
+keys_seen(const AttentionTile& tile, int block, int pair) {
+  const int position = tile.first_position + pair / tile.group - block;
+  const int oldest = tile.window > 0 ? position - tile.window + 1 : 0;
+  return {larger_of(oldest, 0), smaller_of(position + 1, kAttentionBlock)};
+}
+
+/// Pairs first .. end - 1 of a tile.
+struct PairRange {
+  int first;
   int end;
 };
 
-/// Copies the part's keys and values to float32.
-SHEAVE_KERNEL_INLINE void load_block(
+/// The pairs that see anything of positions [begin, end).
+SHEAVE_KERNEL_INLINE PairRange
+pairs_seeing(const AttentionTile& tile, int begin, int end) {
+  const int first = larger_of(begin - tile.first_position, 0);
+  const int tokens = tile.window > 0
+                         ? smaller_of(
+                               end - 1 + tile.window - tile.first_position,
+                               tile.num_tokens)
+                         : tile.num_tokens;
+  return {first * tile.group, larger_of(first, tokens) * tile.group};
+}
+
+/// A block's first position, the pairs that see some of it, and the keys that
+/// any of them sees. Key j of a block, its score and its weight stand at index
+/// j.
+struct Block {
+  int position;
+  PairRange pairs;
+  KeyRange keys;
+};
+
+SHEAVE_KERNEL_INLINE Block block_at(const AttentionTile& tile, int position) {
+  const PairRange pairs =
+      pairs_seeing(tile, position, position + kAttentionBlock);
+  return {
+      position,
+      pairs,
+      {keys_seen(tile, position, pairs.first).begin,
+       keys_seen(tile, position, pairs.end - 1).end}};
+}
+
+/// The scores of the pairs with a chunk of keys, P pairs at a time as long as
+/// there are so many.
+template <int P>
+SHEAVE_KERNEL_INLINE void score_few(
+    const AttentionScratch& s,
+    PairRange pairs,
+    int width,
+    float* scores) {
+  for (; pairs.first + P <= pairs.end; pairs.first += P) {
+    score_chunk_rows<P>(
+        s.queries + static_cast<size_t>(pairs.first) * width,
+        s.rows,
+        width,
+        scores + pairs.first * kAttentionBlock);
+  }
+  if constexpr (P > 1) {
+    score_few<P - 1>(s, pairs, width, scores);
+  }
+}
+
+template <int P>
+SHEAVE_KERNEL_INLINE void score_many(
+    const AttentionScratch& s,
+    PairRange pairs,
+    int width,
+    float* scores) {
+  for (; pairs.first + P <= pairs.end; pairs.first += P) {
+    score_panel<P>(
+        s.queries + static_cast<size_t>(pairs.first) * width,
+        s.panel,
+        width,
+        scores + pairs.first * kAttentionBlock);
+  }
+  if constexpr (P > 1) {
+    score_many<P - 1>(s, pairs, width, scores);
+  }
+}
+
+/// scores[pair, j] = q . k for all chunks of keys and the pairs that see some
+/// of the chunk. Keys of a chunk beyond the block's get scores without meaning.
+SHEAVE_KERNEL_INLINE void score_block(
     const AttentionTile& tile,
-    const BlockPart& part,
+    const Block& block,
     int width,
     const AttentionScratch& s) {
-  const int begin = part.block + part.begin;
-  const int end = part.block + part.end;
-  const auto row = static_cast<size_t>(part.begin) * width;
-  load_positions(tile, tile.keys, begin, end, width, s.keys + row);
-  load_positions(tile, tile.values, begin, end, width, s.values + row);
+  const bool few = tile.num_tokens * tile.group < kFewPairs;
+  for (int chunk = block.keys.begin / kKeyChunk * kKeyChunk;
+       chunk < block.keys.end;
+       chunk += kKeyChunk) {
+    const int begin = larger_of(block.keys.begin, chunk);
+    const int end = smaller_of(block.keys.end, chunk + kKeyChunk);
+    load_positions(
+        tile,
+        tile.keys,
+        block.position + begin,
+        block.position + end,
+        width,
+        s.rows + static_cast<size_t>(begin - chunk) * width);
+    const PairRange pairs =
+        pairs_seeing(tile, block.position + begin, block.position + end);
+    if (few) {
+      score_few<4>(s, pairs, width, s.scores + chunk);
+    } else {
+      make_panel(s.rows, width, s.panel);
+      score_many<kLanes / 4>(s, pairs, width, s.scores + chunk);
+    }
+  }
 }
 
-/// scores[pair, j] = q . k for all pairs and the part's keys.
-SHEAVE_KERNEL_INLINE void score_block(
+/// Scores to weights; the maxima and totals follow.
+SHEAVE_KERNEL_INLINE void weigh_block(
+    const AttentionTile& tile,
+    const Block& block,
     const AttentionScratch& s,
-    int pairs,
-    const BlockPart& part,
-    int width) {
-  const auto stride = static_cast<size_t>(width);
-  int j = part.begin;
-  for (; j + kTileN <= part.end; j += kTileN) {
-    dot_rows<kTileN>(
-        s.queries,
-        stride,
-        pairs,
-        s.keys + j * stride,
-        stride,
-        width,
-        {s.scores + j, kAttentionBlock, nullptr});
+    const AttentionSums& sums) {
+  const int pairs = tile.num_tokens * tile.group;
+  for (int pair = 0; pair < padded(pairs); ++pair) {
+    s.maxima[pair] = kNegativeInfinity;
   }
-  for (; j < part.end; ++j) {
-    dot_rows<1>(
-        s.queries,
-        stride,
-        pairs,
-        s.keys + j * stride,
-        stride,
-        width,
-        {s.scores + j, kAttentionBlock, nullptr});
+  for (int pair = block.pairs.first; pair < block.pairs.end; ++pair) {
+    s.maxima[pair] = mask_scores(
+        s.scores + pair * kAttentionBlock,
+        keys_seen(tile, block.position, pair),
+        tile.softcap);
+  }
+  raise_maxima(sums, pairs, s.maxima, s.factors);
+  for (int pair = block.pairs.first; pair < block.pairs.end; ++pair) {
+    const float weights = weigh_scores(
+        s.scores + pair * kAttentionBlock,
+        block.keys,
+        keys_seen(tile, block.position, pair),
+        s.maxima[pair]);
+    sums.totals[pair] = sums.totals[pair] * s.factors[pair] + weights;
   }
 }
 
-SHEAVE_KERNEL_INLINE VF softcap_lanes(VF score, VF cap) {
-  // cap * tanh(score / cap), tanh(u) = 2 sigmoid(2 u) - 1
-  const VF u = score / cap;
-  const VF two = splat(2.0F);
-  return cap * (times_sigmoid(two, two * u) - splat(1.0F));
-}
-
-/// Turns a pair's scores of a block into weights, in place: columns outside
-/// [begin, end) get 0. Returns the factor for what was summed before.
-SHEAVE_KERNEL_INLINE float weigh_scores(
-    float* scores,
-    int begin,
-    int end,
-    float softcap,
-    float& maximum,
-    float& total) {
-  if (softcap > 0) {
-    for (int j = 0; j < kAttentionBlock; j += kLanes) {
-      store(scores + j, softcap_lanes(load(scores + j), splat(softcap)));
-    }
-  }
-  float block_maximum = kNegativeInfinity;
-  for (int j = 0; j < kAttentionBlock; ++j) {
-    const bool seen = j >= begin && j < end;
-    scores[j] = seen ? scores[j] : kNegativeInfinity;
-    block_maximum = scores[j] > block_maximum ? scores[j] : block_maximum;
-  }
-  const float new_maximum = block_maximum > maximum ? block_maximum : maximum;
-  if (new_maximum == kNegativeInfinity) { // nothing to compare with yet
-    for (int j = 0; j < kAttentionBlock; ++j) {
-      scores[j] = 0.0F;
-    }
-    return 1.0F;
-  }
-  float factors[kLanes] = {};
-  factors[0] = maximum - new_maximum;
-  store(factors, exp_lanes(load(factors)));
-  VF sums[kParts] = {};
-  for (int j = 0; j < kAttentionBlock; j += kSumLanes) {
-    for (int part = 0; part < kParts; ++part) {
-      float* at = scores + j + part * kLanes;
-      const VF weights = exp_lanes(load(at) - splat(new_maximum));
-      store(at, weights);
-      sums[part] = sums[part] + weights;
-    }
-  }
-  maximum = new_maximum;
-  total = total * factors[0] + sum_lanes(sums);
-  return factors[0];
-}
-
-/// sums[pair] = sums[pair] * factor + sum_j scores[pair, j] values[j], j
-/// ascending, for P pairs.
+/// Adds the values of keys [rows.begin, rows.end), which lie in s.rows, P pairs
+/// at a time as long as there are so many.
 template <int P>
-SHEAVE_KERNEL_INLINE void add_values(
+SHEAVE_KERNEL_INLINE void add_rows(
+    const AttentionTile& tile,
+    const Block& block,
+    PairRange pairs,
+    const KeyRange& rows,
+    int width,
     const AttentionScratch& s,
-    int pair,
-    const float* factors,
-    const BlockPart& part,
-    int width) {
-  const auto stride = static_cast<size_t>(width);
-  constexpr int kColumns = 2; // vectors of the head dim at a time
-  for (int d = 0; d < width; d += kLanes * kColumns) {
-    const int columns = d + kLanes < width ? kColumns : 1;
-    VF sums[P][kColumns];
-    for (int p = 0; p < P; ++p) {
-      for (int c = 0; c < kColumns; ++c) {
-        const float* from =
-            s.sums + (pair + p) * stride + d + (c < columns ? c : 0) * kLanes;
-        sums[p][c] = load(from) * splat(factors[p]);
-      }
+    const AttentionSums& sums) {
+  for (; pairs.first + P <= pairs.end; pairs.first += P) {
+    const int pair = pairs.first;
+    const KeyRange first = keys_seen(tile, block.position, pair);
+    const KeyRange last = keys_seen(tile, block.position, pair + P - 1);
+    const KeyRange keys = {
+        larger_of(first.begin, rows.begin),
+        smaller_of(last.end, rows.end)};
+    add_values<P>(
+        s.scores + pair * kAttentionBlock,
+        s.rows + static_cast<size_t>(keys.begin - rows.begin) * width,
+        keys,
+        s.factors + pair,
+        width,
+        sums.values + static_cast<size_t>(pair) * width);
+  }
+  if constexpr (P > 1) {
+    add_rows<P - 1>(tile, block, pairs, rows, width, s, sums);
+  }
+}
+
+/// The block's weighted values.
+SHEAVE_KERNEL_INLINE void add_block_values(
+    const AttentionTile& tile,
+    const Block& block,
+    int width,
+    const AttentionScratch& s,
+    const AttentionSums& sums) {
+  const bool few = tile.num_tokens * tile.group < kFewPairs;
+  const int step = few ? kKeyChunk : kAttentionBlock;
+  for (int begin = block.keys.begin; begin < block.keys.end; begin += step) {
+    const KeyRange rows = {begin, smaller_of(begin + step, block.keys.end)};
+    load_positions(
+        tile,
+        tile.values,
+        block.position + rows.begin,
+        block.position + rows.end,
+        width,
+        s.rows);
+    add_rows<4>(tile, block, block.pairs, rows, width, s, sums);
+    for (int pair = block.pairs.first; pair < block.pairs.end; ++pair) {
+      s.factors[pair] = 1.0F; // the sums so far have been scaled
     }
-    for (int j = part.begin; j < part.end; ++j) {
-      const float* row = s.values + j * stride + d;
-      const VF value0 = load(row);
-      const VF value1 = load(row + (columns - 1) * kLanes);
-      for (int p = 0; p < P; ++p) {
-        const VF weight = splat(s.scores[(pair + p) * kAttentionBlock + j]);
-        sums[p][0] = fmadd(weight, value0, sums[p][0]);
-        sums[p][1] = fmadd(weight, value1, sums[p][1]);
-      }
-    }
-    for (int p = 0; p < P; ++p) {
-      for (int c = 0; c < columns; ++c) {
-        store(s.sums + (pair + p) * stride + d + c * kLanes, sums[p][c]);
-      }
-    }
+  }
+}
+
+/// The sums of one span. The queries are loaded.
+SHEAVE_KERNEL_INLINE void sum_span(
+    const AttentionTile& tile,
+    int span,
+    const AttentionScratch& s,
+    const AttentionSums& sums) {
+  const int width = padded(tile.head_dim);
+  clear_sums(sums, tile.num_tokens * tile.group, width);
+  const int oldest =
+      larger_of(oldest_position_seen(tile), span * kAttentionSpan);
+  const int end = smaller_of(
+      tile.first_position + tile.num_tokens,
+      (span + 1) * kAttentionSpan);
+  for (int position = oldest / kAttentionBlock * kAttentionBlock;
+       position < end;
+       position += kAttentionBlock) {
+    const Block block = block_at(tile, position);
+    score_block(tile, block, width, s);
+    weigh_block(tile, block, s, sums);
+    add_block_values(tile, block, width, s, sums);
+  }
+}
+
+/// Empty sums; a sink is a score without a value that has been seen already.
+SHEAVE_KERNEL_INLINE void start_sums(
+    const AttentionTile& tile,
+    const AttentionSums& sums) {
+  const int pairs = tile.num_tokens * tile.group;
+  clear_sums(sums, pairs, padded(tile.head_dim));
+  for (int pair = 0; tile.sinks != nullptr && pair < pairs; ++pair) {
+    sums.maxima[pair] = tile.sinks[tile.first_head + pair % tile.group];
+    sums.totals[pair] = 1.0F;
   }
 }
 
 /// Writes the tile's results.
 SHEAVE_KERNEL_INLINE void store_attended(
     const AttentionTile& tile,
-    int width,
-    const AttentionScratch& s) {
+    const AttentionSums& sums) {
+  const auto width = static_cast<size_t>(padded(tile.head_dim));
   for (int token = 0; token < tile.num_tokens; ++token) {
     for (int head = 0; head < tile.group; ++head) {
       const int pair = token * tile.group + head;
-      const float inverse = 1.0F / s.totals[pair];
+      const float inverse = 1.0F / sums.totals[pair];
       const size_t at =
           static_cast<size_t>(tile.first_token + token) * tile.query_heads +
           tile.first_head + head;
-      const float* from = s.sums + static_cast<size_t>(pair) * width;
+      const float* from = sums.values + pair * width;
       for (int i = 0; i < tile.head_dim; ++i) {
         tile.out[at * tile.head_dim + i] = from[i] * inverse;
       }
@@ -216,72 +327,35 @@ SHEAVE_KERNEL_INLINE void store_attended(
   }
 }
 
-/// Empty sums; a sink is a score without a value that has been seen already.
-SHEAVE_KERNEL_INLINE void start_sums(
-    const AttentionTile& tile,
-    int pairs,
-    int width,
-    const AttentionScratch& s) {
-  for (int pair = 0; pair < pairs; ++pair) {
-    const bool sink = tile.sinks != nullptr;
-    s.maxima[pair] = sink ? tile.sinks[tile.first_head + pair % tile.group]
-                          : kNegativeInfinity;
-    s.totals[pair] = sink ? 1.0F : 0.0F;
-    for (int i = 0; i < width; ++i) {
-      s.sums[static_cast<size_t>(pair) * width + i] = 0.0F;
-    }
-  }
-}
-
-/// Scores, weights and weighted values of one block.
-SHEAVE_KERNEL_INLINE void attend_block(
-    const AttentionTile& tile,
-    const BlockPart& part,
-    int pairs,
-    int width,
-    const AttentionScratch& s) {
-  load_block(tile, part, width, s);
-  score_block(s, pairs, part, width);
-  float factors[kAttentionPairs];
-  for (int pair = 0; pair < pairs; ++pair) {
-    const int position = tile.first_position + pair / tile.group - part.block;
-    const int oldest = tile.window > 0 ? position - tile.window + 1 : 0;
-    factors[pair] = weigh_scores(
-        s.scores + pair * kAttentionBlock,
-        oldest > part.begin ? oldest : part.begin,
-        position + 1 < part.end ? position + 1 : part.end,
-        tile.softcap,
-        s.maxima[pair],
-        s.totals[pair]);
-  }
-  int pair = 0;
-  for (; pair + 4 <= pairs; pair += 4) {
-    add_values<4>(s, pair, factors + pair, part, width);
-  }
-  for (; pair < pairs; ++pair) {
-    add_values<1>(s, pair, factors + pair, part, width);
-  }
-}
-
 void attention(const AttentionTile& tile) {
   const int width = padded(tile.head_dim);
   const int pairs = tile.num_tokens * tile.group;
-  const AttentionScratch s =
-      divide_scratch(tile.scratch, static_cast<size_t>(width));
+  const AttentionScratch s = divide_scratch(tile.scratch, tile.head_dim);
   load_queries(tile, width, s.queries);
-  start_sums(tile, pairs, width, s);
-  const int end = tile.first_position + tile.num_tokens;
-  const int windowed =
-      tile.window > 0 ? tile.first_position - tile.window + 1 : 0;
-  const int oldest =
-      windowed > tile.oldest_position ? windowed : tile.oldest_position;
-  for (int block = oldest / kAttentionBlock * kAttentionBlock; block < end;
-       block += kAttentionBlock) {
-    const BlockPart part = {
-        block,
-        oldest > block ? oldest - block : 0,
-        end - block < kAttentionBlock ? end - block : kAttentionBlock};
-    attend_block(tile, part, pairs, width, s);
+  start_sums(tile, s.all);
+  for (int span = first_span(tile); span < end_span(tile); ++span) {
+    sum_span(tile, span, s, s.span);
+    merge_sums(s.span, pairs, width, s.all);
   }
-  store_attended(tile, width, s);
+  store_attended(tile, s.all);
+}
+
+void attention_span(const AttentionTile& tile, int span, float* sums) {
+  const int width = padded(tile.head_dim);
+  const int pairs = tile.num_tokens * tile.group;
+  const AttentionScratch s = divide_scratch(tile.scratch, tile.head_dim);
+  load_queries(tile, width, s.queries);
+  sum_span(tile, span, s, divide_sums(sums, pairs, width));
+}
+
+void attention_merge(const AttentionTile& tile, float* sums) {
+  const int width = padded(tile.head_dim);
+  const int pairs = tile.num_tokens * tile.group;
+  const AttentionScratch s = divide_scratch(tile.scratch, tile.head_dim);
+  start_sums(tile, s.all);
+  for (int span = first_span(tile); span < end_span(tile); ++span) {
+    merge_sums(divide_sums(sums, pairs, width), pairs, width, s.all);
+    sums += attention_sums_floats(pairs, tile.head_dim);
+  }
+  store_attended(tile, s.all);
 }

@@ -70,6 +70,55 @@ void place_planes(
       float_type(inputs[spec.first + (spec.bits != 0 ? 2 : 0)].dtype());
 }
 
+/// Fills in which columns hold which positions.
+void place_row(const RowView& row, AttentionTile& tile) {
+  int columns = 0;
+  for (size_t i = 0; i < row.ranges.size(); ++i) {
+    tile.range_begin[i] = row.ranges[i].begin;
+    tile.range_size[i] = row.ranges[i].size();
+    columns += row.ranges[i].size();
+  }
+  tile.oldest_position = row.first_position + row.num_tokens - columns;
+}
+
+/// One span of one tile, and where its sums go.
+struct SpanTask {
+  size_t tile;
+  int span;
+  size_t sums;
+};
+
+/// Tiles cut into spans. Empty where whole tiles are enough to go round.
+struct SpanTasks {
+  std::vector<SpanTask> tasks;
+  std::vector<size_t> tile_sums; // where each tile's first sums go
+  size_t sums_floats = 0;
+};
+
+/// Cuts tiles into spans while there are few of them for the threads: the
+/// bits are the same either way.
+SpanTasks cut_spans(const std::vector<AttentionTile>& tiles) {
+  constexpr size_t kTilesPerThread = 4;
+  constexpr size_t kMostFloats = size_t{1} << 22;
+  const auto threads = static_cast<size_t>(num_threads());
+  SpanTasks result;
+  if (threads == 1 || tiles.size() >= kTilesPerThread * threads) {
+    return result;
+  }
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    const AttentionTile& tile = tiles[i];
+    result.tile_sums.push_back(result.sums_floats);
+    for (int span = first_span(tile); span < end_span(tile); ++span) {
+      result.tasks.push_back({i, span, result.sums_floats});
+      result.sums_floats +=
+          attention_sums_floats(tile.num_tokens * tile.group, tile.head_dim);
+    }
+  }
+  const bool worth_it =
+      result.tasks.size() > tiles.size() && result.sums_floats <= kMostFloats;
+  return worth_it ? result : SpanTasks{};
+}
+
 /// What AttentionPrimitive keeps of attention()'s arguments.
 struct AttentionPlan {
   std::vector<RowView> rows;
@@ -91,8 +140,9 @@ class AttentionPrimitive : public CpuFloatPrimitive {
  protected:
   ScratchSize scratch_size(
       const std::vector<mx::array>& inputs) const override {
+    const SpanTasks spans = cut_spans(make_tiles(inputs, nullptr));
     return {
-        .shared = 0,
+        .shared = spans.sums_floats,
         .per_worker = attention_scratch_floats(inputs[0].shape(2))};
   }
 
@@ -100,30 +150,38 @@ class AttentionPrimitive : public CpuFloatPrimitive {
       const std::vector<mx::array>& inputs,
       float* output,
       const Scratch& scratch) const override {
-    const AttentionTile common = common_tile(inputs, output);
-    const int tile_tokens = std::max(1, kAttentionPairs / common.group);
-    const std::vector<TileStart> starts = cut_tiles(tile_tokens);
-    const auto tasks = static_cast<int>(starts.size()) * plan_.kv_heads;
-    thread_pool().run(tasks, [&](int task, int worker) {
-      AttentionTile tile = common;
+    std::vector<AttentionTile> tiles = make_tiles(inputs, output);
+    const SpanTasks spans = cut_spans(tiles);
+    const auto tile_of_worker = [&](size_t index, int worker) {
+      AttentionTile tile = tiles[index];
       tile.scratch = scratch.worker(worker);
-      place(
-          starts[static_cast<size_t>(task / plan_.kv_heads)],
-          task % plan_.kv_heads,
-          tile_tokens,
-          inputs,
-          tile);
-      kernel_table().attention(tile);
+      return tile;
+    };
+    const auto num_tiles = static_cast<int>(tiles.size());
+    if (spans.tasks.empty()) {
+      thread_pool().run(num_tiles, [&](int i, int worker) {
+        kernel_table().attention(
+            tile_of_worker(static_cast<size_t>(i), worker));
+      });
+      return;
+    }
+    const auto num_tasks = static_cast<int>(spans.tasks.size());
+    thread_pool().run(num_tasks, [&](int i, int worker) {
+      const SpanTask& task = spans.tasks[static_cast<size_t>(i)];
+      kernel_table().attention_span(
+          tile_of_worker(task.tile, worker),
+          task.span,
+          scratch.shared + task.sums);
+    });
+    thread_pool().run(num_tiles, [&](int i, int worker) {
+      const auto tile = static_cast<size_t>(i);
+      kernel_table().attention_merge(
+          tile_of_worker(tile, worker),
+          scratch.shared + spans.tile_sums[tile]);
     });
   }
 
  private:
-  /// The first token of a tile, counted within its row.
-  struct TileStart {
-    size_t row;
-    int token;
-  };
-
   /// What all tiles have in common.
   AttentionTile common_tile(const std::vector<mx::array>& inputs, float* output)
       const {
@@ -141,42 +199,29 @@ class AttentionPrimitive : public CpuFloatPrimitive {
     return tile;
   }
 
-  std::vector<TileStart> cut_tiles(int tile_tokens) const {
-    std::vector<TileStart> starts;
-    for (size_t row = 0; row < plan_.rows.size(); ++row) {
-      for (int token = 0; token < plan_.rows[row].num_tokens;
-           token += tile_tokens) {
-        starts.push_back({row, token});
+  /// All tiles: some tokens of a row, one K/V head each.
+  std::vector<AttentionTile> make_tiles(
+      const std::vector<mx::array>& inputs,
+      float* output) const {
+    AttentionTile tile = common_tile(inputs, output);
+    const int tile_tokens = std::max(1, kAttentionPairs / tile.group);
+    std::vector<AttentionTile> tiles;
+    for (const RowView& row : plan_.rows) {
+      place_row(row, tile);
+      for (int token = 0; token < row.num_tokens; token += tile_tokens) {
+        tile.first_token = row.first_token + token;
+        tile.num_tokens = std::min(tile_tokens, row.num_tokens - token);
+        tile.first_position = row.first_position + token;
+        for (int kv_head = 0; kv_head < plan_.kv_heads; ++kv_head) {
+          tile.first_head = kv_head * tile.group;
+          const PlanesSpec& spec =
+              plan_.planes[static_cast<size_t>(row.planes)];
+          place_planes(spec, inputs, row.plane_row, kv_head, tile);
+          tiles.push_back(tile);
+        }
       }
     }
-    return starts;
-  }
-
-  /// Fills in what is particular to one tile and K/V head.
-  void place(
-      const TileStart& start,
-      int kv_head,
-      int tile_tokens,
-      const std::vector<mx::array>& inputs,
-      AttentionTile& tile) const {
-    const RowView& row = plan_.rows[start.row];
-    place_planes(
-        plan_.planes[static_cast<size_t>(row.planes)],
-        inputs,
-        row.plane_row,
-        kv_head,
-        tile);
-    tile.first_head = kv_head * tile.group;
-    tile.first_token = row.first_token + start.token;
-    tile.num_tokens = std::min(tile_tokens, row.num_tokens - start.token);
-    tile.first_position = row.first_position + start.token;
-    int columns = 0;
-    for (size_t i = 0; i < row.ranges.size(); ++i) {
-      tile.range_begin[i] = row.ranges[i].begin;
-      tile.range_size[i] = row.ranges[i].size();
-      columns += row.ranges[i].size();
-    }
-    tile.oldest_position = row.first_position + row.num_tokens - columns;
+    return tiles;
   }
 
   AttentionPlan plan_;

@@ -67,11 +67,13 @@ struct AttentionOptions {
 /// queries: [T, Hq, D] float32, T = sum of num_tokens, Hq a multiple of Hkv;
 /// D <= 512. Returns [T, Hq * D] float32.
 /// A query's result depends only on its own position and the visible bytes:
-/// the online softmax walks blocks cut at fixed absolute positions, so the
-/// bits are the same in any chunking, batch, thread count and ring rotation.
+/// the online softmax walks blocks and spans cut at fixed absolute positions,
+/// so the bits are the same in any chunking, batch, thread count and ring
+/// rotation. (Up to values of unseen columns that aren't finite: within a step
+/// they may be multiplied by 0.)
 /// Throws std::invalid_argument when shapes, dtypes or ranges don't fit.
 /// Source: Milakov & Gimelshein 2018 (online softmax), Dao et al. 2022
-/// (blocking).
+/// (blocking), Dao et al. 2023 (Flash-Decoding: spans of one row in parallel).
 mx::array attention(
     const mx::array& queries,
     const KVView& view,

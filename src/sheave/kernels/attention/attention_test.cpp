@@ -149,6 +149,67 @@ TEST_P(Attention, GivesAQueryTheSameBitsInAnyChunkingAndOnAnyThreads) {
   }
 }
 
+TEST_P(Attention, GivesALateTokenTheSameBitsAsAWholePrefill) {
+  constexpr int kTotal = 2001;
+  for (const Heads heads : {Heads{9, 3, 64}, Heads{4, 1, 80}}) {
+    for (const int window : {0, 700}) {
+      const mx::Shape planes = {1, heads.key_value, kTotal, heads.dim};
+      const mx::array keys = random_array(planes, 1);
+      const mx::array values = random_array(planes, 2);
+      const mx::array queries =
+          random_array({kTotal, heads.query, heads.dim}, 3);
+      const AttentionOptions options = {
+          .scale = 0.125F,
+          .sinks = random_array({heads.query}, 4)};
+      const mx::array whole = attention(
+          queries,
+          one_row(keys, values, kTotal, 0, kTotal, window),
+          options);
+      const mx::array expected =
+          mx::slice(whole, {kTotal - 1, 0}, {kTotal, heads.query * heads.dim});
+      for (const int threads : {1, 2, 3}) {
+        configure({.threads = threads, .target = GetParam()});
+        const mx::array last = attention(
+            mx::slice(
+                queries,
+                {kTotal - 1, 0, 0},
+                {kTotal, heads.query, heads.dim}),
+            one_row(keys, values, kTotal, kTotal - 1, 1, window),
+            options);
+        EXPECT_TRUE(same_bits(last, expected))
+            << threads << " threads, window " << window;
+      }
+    }
+  }
+}
+
+TEST_P(Attention, AgreesWithTheReferenceAcrossSpans) {
+  for (const int columns : {511, 512, 513, 1030}) {
+    for (const int tokens : {1, 3, 40}) {
+      for (const int window : {0, 512, 600}) {
+        const KVView view = one_row(
+            random_array({1, 2, 1100, 64}, 1),
+            random_array({1, 2, 1100, 64}, 2),
+            columns,
+            columns - tokens,
+            tokens,
+            window);
+        const mx::array queries = random_array({tokens, 6, 64}, 3);
+        const auto compute = [&] {
+          return attention(
+              queries,
+              view,
+              {.scale = 0.3F, .sinks = random_array({6}, 4)});
+        };
+        const mx::array expected = testing::by_reference(GetParam(), compute);
+        ASSERT_LT(worst_error(compute(), expected), 2e-5F)
+            << columns << " columns, " << tokens << " tokens, window "
+            << window;
+      }
+    }
+  }
+}
+
 TEST_P(Attention, GivesTheSameBitsFromARotatedRing) {
   // Positions 30..99 in order, and the same rotated within 70 columns.
   const mx::array keys = random_array({1, 2, 70, 32}, 1);

@@ -17,6 +17,9 @@
 #include "sheave/kernels/quantized_linear/packed_linear-inl.h"
 #include "sheave/kernels/activations/activations-inl.h"
 #include "sheave/kernels/attention/planes-inl.h"
+#include "sheave/kernels/attention/scores-inl.h"
+#include "sheave/kernels/attention/softmax-inl.h"
+#include "sheave/kernels/attention/values-inl.h"
 #include "sheave/kernels/attention/attention-inl.h"
 #include "sheave/kernels/rms_norm/rms_norm-inl.h"
 // clang-format on

@@ -41,7 +41,9 @@ const KernelTable* avx2_table() {
       .rms_norm = avx2::rms_norm,
       .swiglu = avx2::swiglu,
       .geglu_tanh = avx2::geglu_tanh,
-      .attention = avx2::attention};
+      .attention = avx2::attention,
+      .attention_span = avx2::attention_span,
+      .attention_merge = avx2::attention_merge};
   return &table;
 }
 

@@ -43,7 +43,9 @@ const KernelTable* avx512_vnni_table() {
       .rms_norm = avx512_vnni::rms_norm,
       .swiglu = avx512_vnni::swiglu,
       .geglu_tanh = avx512_vnni::geglu_tanh,
-      .attention = avx512_vnni::attention};
+      .attention = avx512_vnni::attention,
+      .attention_span = avx512_vnni::attention_span,
+      .attention_merge = avx512_vnni::attention_merge};
   return &table;
 }
 

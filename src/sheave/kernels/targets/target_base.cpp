@@ -26,7 +26,9 @@ const KernelTable* base_table() {
       .rms_norm = base::rms_norm,
       .swiglu = base::swiglu,
       .geglu_tanh = base::geglu_tanh,
-      .attention = base::attention};
+      .attention = base::attention,
+      .attention_span = base::attention_span,
+      .attention_merge = base::attention_merge};
   return &table;
 }
 
