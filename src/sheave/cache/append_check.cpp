@@ -27,8 +27,17 @@ void check_append(
         std::to_string(offset) + ", got " +
         std::to_string(layout.rows[0].first_position));
   }
+  check_packed(name, shape, layout.num_tokens(), keys, values);
+}
+
+void check_packed(
+    const std::string& name,
+    const PlanesShape& shape,
+    int tokens,
+    const mx::array& keys,
+    const mx::array& values) {
   const mx::Shape expected = {
-      layout.num_tokens(),
+      tokens,
       shape.num_key_value_heads,
       shape.head_dim};
   if (keys.shape() != expected || values.shape() != expected) {

@@ -23,6 +23,14 @@ void check_append(
     const mx::array& keys,
     const mx::array& values);
 
+/// Throws likewise unless keys and values are [tokens, Hkv, D].
+void check_packed(
+    const std::string& name,
+    const PlanesShape& shape,
+    int tokens,
+    const mx::array& keys,
+    const mx::array& values);
+
 /// Packed tokens of one row as the planes hold them: [T, Hkv, D] to
 /// [1, Hkv, T, D].
 mx::array as_block(const mx::array& packed);

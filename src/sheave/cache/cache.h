@@ -1,6 +1,6 @@
 // Cache: the port through which models reach what a layer remembers of a
 // conversation. One implementation per layout; a single conversation is the
-// batch of one row, which is what the layouts hold so far.
+// batch of one row, which is all that the aligned layouts hold so far.
 #pragma once
 
 #include <mlx/array.h>
@@ -60,5 +60,11 @@ std::unique_ptr<Cache> make_kv_cache(const PlanesShape& shape);
 std::unique_ptr<Cache> make_rotating_kv_cache(
     const PlanesShape& shape,
     int max_size);
+
+/// A cache of rows with planes of their own, for our own kernels: full
+/// attention where window is 0, else sliding-window attention.
+/// Throws std::invalid_argument unless num_rows > 0 and window >= 0.
+std::unique_ptr<Cache>
+make_row_kv_cache(const PlanesShape& shape, int num_rows, int window);
 
 } // namespace sheave

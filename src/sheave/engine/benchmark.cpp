@@ -38,7 +38,8 @@ class Rows {
   Rows(const Model& model, mx::Dtype cache_dtype, int batch)
       : model_(model),
         batch_(batch),
-        caches_(model.make_caches({.dtype = cache_dtype})),
+        caches_(model.make_caches(
+            {.dtype = cache_dtype, .num_rows = batch})),
         random_(kTokenSeed) {}
 
   int64_t steps() const {
@@ -332,14 +333,6 @@ Result<void> check(const BenchmarkOptions& options) {
         !ok) {
       return ok;
     }
-  }
-  // Caches hold one row so far. With rows in CacheOptions, Rows asks for
-  // batch_ of them and this goes.
-  if (std::ranges::max(options.batches) > 1) {
-    return fail(
-        ErrorCode::kUnsupported,
-        "a batch of " + std::to_string(std::ranges::max(options.batches)) +
-            ": caches hold one row so far");
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sheave/kernels/profile.h"
+#include "sheave/base/check.h"
 #include "sheave/kernels/runtime.h"
 
 namespace sheave::kernels {
@@ -45,6 +46,18 @@ std::vector<mx::array> weak_copies(const std::vector<mx::array>& arrays) {
 
 } // namespace
 
+mx::array contiguous_stored(mx::array x) {
+  const bool ours =
+      x.has_primitive() &&
+      dynamic_cast<const CpuPrimitive*>(&x.primitive()) != nullptr;
+  const bool known = ours || (x.is_available() && x.flags().row_contiguous);
+  return known ? x : mx::contiguous(x);
+}
+
+mx::array contiguous_input(const mx::array& x) {
+  return contiguous_stored(mx::astype(x, mx::float32));
+}
+
 CpuPrimitive::CpuPrimitive()
     : Primitive(mx::default_stream(mx::Device::cpu)) {}
 
@@ -59,6 +72,9 @@ void CpuPrimitive::allocate(
 void CpuPrimitive::eval_cpu(
     const std::vector<mx::array>& inputs,
     std::vector<mx::array>& outputs) {
+  for (const mx::array& input : inputs) {
+    SHEAVE_CHECK(input.flags().row_contiguous, "an input isn't contiguous");
+  }
   allocate(inputs, outputs);
   const ScratchSize size = scratch_size(inputs);
   const size_t shared = whole_lines(size.shared);

@@ -105,10 +105,12 @@ class CpuFloatPrimitive : public CpuPrimitive {
   }
 };
 
-/// float32 and row-contiguous when evaluated; no copy where it already is.
-inline mx::array contiguous_input(const mx::array& x) {
-  return mx::contiguous(mx::astype(x, mx::float32));
-}
+/// float32 and row-contiguous when evaluated; no operation is added where that
+/// is known already.
+mx::array contiguous_input(const mx::array& x);
+
+/// Row-contiguous when evaluated, whatever its dtype; likewise.
+mx::array contiguous_stored(mx::array x);
 
 /// The output array of a CpuFloatPrimitive made of `arguments`.
 template <typename P, typename... Arguments>

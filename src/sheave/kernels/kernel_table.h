@@ -183,6 +183,8 @@ struct KernelTable {
       const float* x,
       int token,
       const QuantizedTokens& tokens);
+  /// n floats to `type`, rounded to nearest, ties to even.
+  void (*store_floats)(FloatType type, const float* x, int n, uint8_t* out);
   /// Row `row` as float32: out[in_features], scratch as for linear unneeded.
   void (*decode_row)(const WeightRows& weight, int row, float* out);
   void (*rms_norm)(

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "sheave/kernels/cpu_primitive.h"
 #include "sheave/kernels/linear/linear.h"
 
 namespace sheave::kernels {
@@ -67,13 +68,6 @@ mx::Dtype stored_dtype(WeightFormat format) {
   }
 }
 
-/// mx::contiguous would copy an array that lies over a mapped file, since it
-/// can't tell the buffer's size: not asked where it isn't needed.
-mx::array contiguous_weight(const mx::array& x) {
-  const bool as_it_is = x.is_available() && x.flags().row_contiguous;
-  return as_it_is ? x : mx::contiguous(x);
-}
-
 } // namespace
 
 void check_weight(const char* op, const Weight& weight) {
@@ -133,10 +127,10 @@ WeightRows WeightSpec::rows(const std::vector<mx::array>& inputs, size_t first)
 }
 
 void append_arrays(const Weight& weight, std::vector<mx::array>& inputs) {
-  inputs.push_back(contiguous_weight(weight.data));
+  inputs.push_back(contiguous_stored(weight.data));
   if (weight.format == WeightFormat::kAffine) {
-    inputs.push_back(contiguous_weight(*weight.scales));
-    inputs.push_back(contiguous_weight(*weight.biases));
+    inputs.push_back(contiguous_stored(*weight.scales));
+    inputs.push_back(contiguous_stored(*weight.biases));
   }
 }
 

@@ -19,13 +19,16 @@ namespace mx = mlx::core;
 /// One cache per layer, in the layers' order.
 using LayerCaches = std::vector<std::unique_ptr<Cache>>;
 
-/// How caches store keys and values: float32, float16 or bfloat16.
+/// How caches store keys and values (float32, float16 or bfloat16), and for
+/// how many rows.
 struct CacheOptions {
   mx::Dtype dtype = mx::float16;
+  int num_rows = 1;
 };
 
-/// One cache per layer by the config's layer types: KVCache for full
-/// attention, RotatingKVCache of the window for sliding layers.
+/// One cache per layer by the config's layer types: rows with planes of their
+/// own for our kernels; elsewhere KVCache and RotatingKVCache, which hold one
+/// row. Throws std::invalid_argument for more rows there.
 LayerCaches make_layer_caches(
     const ModelConfig& config,
     const CacheOptions& options);
@@ -43,7 +46,7 @@ class Model {
 
   virtual const ModelConfig& config() const = 0;
 
-  /// Fresh caches for one row.
+  /// Fresh caches for options.num_rows rows.
   virtual LayerCaches make_caches(const CacheOptions& options) const = 0;
 
   /// Runs a step. tokens: [T] int32 within the vocabulary, packed as `layout`

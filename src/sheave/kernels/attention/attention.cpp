@@ -26,15 +26,15 @@ PlanesSpec append_arrays(
     const KVPlanes& planes,
     std::vector<mx::array>& inputs) {
   const PlanesSpec spec = {inputs.size(), planes.bits, planes.group_size};
-  inputs.push_back(mx::contiguous(planes.keys));
-  inputs.push_back(mx::contiguous(planes.values));
+  inputs.push_back(contiguous_stored(planes.keys));
+  inputs.push_back(contiguous_stored(planes.values));
   if (planes.bits != 0) {
     for (const auto* x :
          {&planes.key_scales,
           &planes.key_biases,
           &planes.value_scales,
           &planes.value_biases}) {
-      inputs.push_back(mx::contiguous(**x));
+      inputs.push_back(contiguous_stored(**x));
     }
   }
   return spec;

@@ -22,4 +22,5 @@
 #include "sheave/kernels/attention/values-inl.h"
 #include "sheave/kernels/attention/attention-inl.h"
 #include "sheave/kernels/rms_norm/rms_norm-inl.h"
+#include "sheave/kernels/kv_store/kv_store-inl.h"
 // clang-format on

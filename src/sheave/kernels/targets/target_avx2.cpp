@@ -37,6 +37,7 @@ const KernelTable* avx2_table() {
       .packed_linear = avx2::packed_linear,
       .packed_start_factor = avx2::packed_start_factor,
       .quantize_token = avx2::quantize_token,
+      .store_floats = avx2::store_floats,
       .decode_row = avx2::decode_row,
       .rms_norm = avx2::rms_norm,
       .swiglu = avx2::swiglu,

@@ -39,6 +39,7 @@ const KernelTable* avx512_vnni_table() {
       .packed_linear = avx512_vnni::packed_linear,
       .packed_start_factor = avx512_vnni::packed_start_factor,
       .quantize_token = avx512_vnni::quantize_token,
+      .store_floats = avx512_vnni::store_floats,
       .decode_row = avx512_vnni::decode_row,
       .rms_norm = avx512_vnni::rms_norm,
       .swiglu = avx512_vnni::swiglu,

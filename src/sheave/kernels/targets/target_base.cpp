@@ -22,6 +22,7 @@ const KernelTable* base_table() {
       .packed_linear = base::packed_linear,
       .packed_start_factor = base::packed_start_factor,
       .quantize_token = base::quantize_token,
+      .store_floats = base::store_floats,
       .decode_row = base::decode_row,
       .rms_norm = base::rms_norm,
       .swiglu = base::swiglu,
