@@ -167,7 +167,7 @@ constexpr size_t attention_sums_floats(int pairs, int head_dim) {
 constexpr size_t attention_scratch_floats(int head_dim) {
   const auto d = static_cast<size_t>(padded(head_dim));
   return (kAttentionPairs + kAttentionBlock + kSumLanes) * d +
-         kAttentionPairs * (kAttentionBlock + 2) +
+         kAttentionPairs * (kAttentionBlock + kSumLanes + 2) +
          2 * attention_sums_floats(kAttentionPairs, head_dim);
 }
 

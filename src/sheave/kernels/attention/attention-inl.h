@@ -23,8 +23,7 @@ struct AttentionScratch {
   float* rows;    // [kAttentionBlock, D padded]: keys or values
   float* panel;   // [D padded, kKeyChunk]: keys transposed
   float* scores;  // [pairs, kAttentionBlock]
-  float* maxima;  // [kAttentionPairs]: of a block
-  float* factors; // [kAttentionPairs]
+  BlockSums block;
   AttentionSums span;
   AttentionSums all;
 };
@@ -38,9 +37,10 @@ divide_scratch(float* scratch, int head_dim) {
   s.rows = s.queries + kAttentionPairs * width;
   s.panel = s.rows + kAttentionBlock * width;
   s.scores = s.panel + kKeyChunk * width;
-  s.maxima = s.scores + kAttentionPairs * kAttentionBlock;
-  s.factors = s.maxima + kAttentionPairs;
-  float* rest = s.factors + kAttentionPairs;
+  s.block.lanes = s.scores + kAttentionPairs * kAttentionBlock;
+  s.block.shifts = s.block.lanes + kAttentionPairs * kSumLanes;
+  s.block.factors = s.block.shifts + kAttentionPairs;
+  float* rest = s.block.factors + kAttentionPairs;
   s.span = divide_sums(rest, kAttentionPairs, width);
   s.all = divide_sums(rest + sums, kAttentionPairs, width);
   return s;
@@ -196,24 +196,29 @@ SHEAVE_KERNEL_INLINE void weigh_block(
     const AttentionScratch& s,
     const AttentionSums& sums) {
   const int pairs = tile.num_tokens * tile.group;
-  for (int pair = 0; pair < padded(pairs); ++pair) {
-    s.maxima[pair] = kNegativeInfinity;
+  for (int i = 0; i < padded(pairs) * kLanes; i += kLanes) {
+    store(s.block.lanes + i, splat(kNegativeInfinity));
   }
   for (int pair = block.pairs.first; pair < block.pairs.end; ++pair) {
-    s.maxima[pair] = mask_scores(
-        s.scores + pair * kAttentionBlock,
-        keys_seen(tile, block.position, pair),
-        tile.softcap);
+    const KeyRange seen = keys_seen(tile, block.position, pair);
+    float* scores = s.scores + pair * kAttentionBlock;
+    store(
+        s.block.lanes + pair * kLanes,
+        mask_scores(scores, seen, tile.softcap));
   }
-  raise_maxima(sums, pairs, s.maxima, s.factors);
+  raise_maxima(s.block, pairs, sums);
+  for (int i = 0; i < padded(pairs) * kLanes; i += kLanes) {
+    store(s.block.lanes + i, splat(0.0F));
+  }
   for (int pair = block.pairs.first; pair < block.pairs.end; ++pair) {
-    const float weights = weigh_scores(
-        s.scores + pair * kAttentionBlock,
-        block.keys,
-        keys_seen(tile, block.position, pair),
-        s.maxima[pair]);
-    sums.totals[pair] = sums.totals[pair] * s.factors[pair] + weights;
+    const KeyRange seen = keys_seen(tile, block.position, pair);
+    float* scores = s.scores + pair * kAttentionBlock;
+    const float shift = s.block.shifts[pair];
+    store(
+        s.block.lanes + pair * kLanes,
+        weigh_scores(scores, block.keys, seen, shift));
   }
+  raise_totals(s.block, pairs, sums);
 }
 
 /// Adds the values of keys [rows.begin, rows.end), which lie in s.rows, P pairs
@@ -238,7 +243,7 @@ SHEAVE_KERNEL_INLINE void add_rows(
         s.scores + pair * kAttentionBlock,
         s.rows + static_cast<size_t>(keys.begin - rows.begin) * width,
         keys,
-        s.factors + pair,
+        s.block.factors + pair,
         width,
         sums.values + static_cast<size_t>(pair) * width);
   }
@@ -267,7 +272,7 @@ SHEAVE_KERNEL_INLINE void add_block_values(
         s.rows);
     add_rows<4>(tile, block, block.pairs, rows, width, s, sums);
     for (int pair = block.pairs.first; pair < block.pairs.end; ++pair) {
-      s.factors[pair] = 1.0F; // the sums so far have been scaled
+      s.block.factors[pair] = 1.0F; // the sums so far have been scaled
     }
   }
 }

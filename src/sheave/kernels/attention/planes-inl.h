@@ -32,57 +32,105 @@ SHEAVE_KERNEL_INLINE VI widen_nibbles(const uint8_t* q) {
 #endif
 }
 
-/// scale * q + bias of a row's groups, rounded after the product and after the
-/// sum as MLX does.
+/// kLanes bfloat16 as float32.
+SHEAVE_KERNEL_INLINE VF bfloats_to_floats(const uint8_t* p) {
+#if SHEAVE_TARGET_LANES == 16
+  return (VF)_mm512_maskz_slli_epi32(
+      0xFFFF,
+      _mm512_maskz_cvtepu16_epi32(
+          0xFFFF,
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
+      16);
+#elif SHEAVE_TARGET_LANES == 8
+  return (VF)_mm256_slli_epi32(
+      _mm256_cvtepu16_epi32(
+          _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+      16);
+#else
+  VF v;
+  for (int i = 0; i < kLanes; ++i) {
+    v[i] = bfloat_to_float(load_u16(p + 2 * i));
+  }
+  return v;
+#endif
+}
+
+/// n floats of a plane, from element `first` on.
+SHEAVE_KERNEL_INLINE void load_plain(
+    FloatType type,
+    const PlaneRows& plane,
+    size_t first,
+    int n,
+    float* to) {
+  const uint8_t* from = plane.data + first * (type == FloatType::kF32 ? 4 : 2);
+  int i = 0;
+  for (; type == FloatType::kBF16 && i + kLanes <= n; i += kLanes) {
+    store(to + i, bfloats_to_floats(from + 2 * i));
+  }
+  to_float(type, from + 2 * i, n - i, to + i);
+}
+
+/// scale * q + bias for n elements of whole groups, rounded after the product
+/// and after the sum as MLX does.
 template <int kBits>
 SHEAVE_KERNEL_INLINE void load_quantized(
     const AttentionTile& tile,
     const PlaneRows& plane,
-    size_t column,
+    size_t first,
+    int n,
     float* to) {
-  const auto dims = static_cast<size_t>(tile.head_dim);
-  const uint8_t* data = plane.data + column * dims * kBits / 8;
-  const size_t groups = dims / tile.group_size;
-  for (size_t group = 0; group < groups; ++group) {
-    const size_t at = column * groups + group;
-    const VF scale = splat(float_at(tile.plane_type, plane.scales, at));
-    const VF bias = splat(float_at(tile.plane_type, plane.biases, at));
-    for (int i = 0; i < tile.group_size; i += kLanes) {
+  const uint8_t* data = plane.data + first * kBits / 8;
+  size_t group = first / tile.group_size;
+  for (int i = 0; i < n; i += tile.group_size) {
+    const VF scale = splat(float_at(tile.plane_type, plane.scales, group));
+    const VF bias = splat(float_at(tile.plane_type, plane.biases, group));
+    ++group;
+    for (int j = 0; j < tile.group_size; j += kLanes) {
       const VI q = kBits == 8 ? widen_unsigned(data) : widen_nibbles(data);
-      store(to, __builtin_convertvector(q, VF) * scale + bias);
+      store(to + i + j, __builtin_convertvector(q, VF) * scale + bias);
       data += kLanes * kBits / 8;
-      to += kLanes;
     }
   }
 }
 
-/// One column's key or value, with zeros up to `width`.
-SHEAVE_KERNEL_INLINE void load_column(
+/// n elements of a plane, in whole columns, as float32.
+SHEAVE_KERNEL_INLINE void load_elements(
     const AttentionTile& tile,
     const PlaneRows& plane,
-    size_t column,
-    int width,
+    size_t first,
+    int n,
     float* to) {
   if (tile.bits == 8) {
-    load_quantized<8>(tile, plane, column, to);
+    load_quantized<8>(tile, plane, first, n, to);
   } else if (tile.bits == 4) {
-    load_quantized<4>(tile, plane, column, to);
+    load_quantized<4>(tile, plane, first, n, to);
   } else {
-    const size_t element = tile.plane_type == FloatType::kF32 ? 4 : 2;
-    const uint8_t* from = plane.data + column * element * tile.head_dim;
-    to_float(tile.plane_type, from, tile.head_dim, to);
-  }
-  for (int i = tile.head_dim; i < width; ++i) {
-    to[i] = 0.0F;
+    load_plain(tile.plane_type, plane, first, n, to);
   }
 }
 
-/// The physical column of a position.
-SHEAVE_KERNEL_INLINE size_t column_of(const AttentionTile& tile, int position) {
-  const int i = position - tile.oldest_position;
-  return static_cast<size_t>(
-      i < tile.range_size[0] ? tile.range_begin[0] + i
-                             : tile.range_begin[1] + i - tile.range_size[0]);
+/// Columns [begin, end), each padded with zeros to `width` floats. Columns lie
+/// back to back, so unpadded ones are one run of elements.
+SHEAVE_KERNEL_INLINE void load_columns(
+    const AttentionTile& tile,
+    const PlaneRows& plane,
+    int begin,
+    int end,
+    int width,
+    float* to) {
+  const int dims = tile.head_dim;
+  const size_t first = static_cast<size_t>(begin) * dims;
+  if (dims == width) {
+    load_elements(tile, plane, first, (end - begin) * dims, to);
+    return;
+  }
+  for (int i = 0; i < end - begin; ++i) {
+    load_elements(tile, plane, first + static_cast<size_t>(i) * dims, dims, to);
+    for (int j = dims; j < width; ++j) {
+      to[j] = 0.0F;
+    }
+    to += width;
+  }
 }
 
 /// The keys or values of positions [begin, end), one row of `width` floats
@@ -94,8 +142,18 @@ SHEAVE_KERNEL_INLINE void load_positions(
     int end,
     int width,
     float* to) {
-  for (int position = begin; position < end; ++position) {
-    load_column(tile, plane, column_of(tile, position), width, to);
-    to += width;
+  // Counted from the oldest stored, positions below `turn` are in range 0.
+  const int turn = tile.range_size[0];
+  const int first = begin - tile.oldest_position;
+  const int last = end - tile.oldest_position;
+  const int middle = first > turn ? first : last < turn ? last : turn;
+  const int shift0 = tile.range_begin[0];
+  const int shift1 = tile.range_begin[1] - turn;
+  if (first < middle) {
+    load_columns(tile, plane, shift0 + first, shift0 + middle, width, to);
+  }
+  if (middle < last) {
+    to += static_cast<size_t>(middle - first) * width;
+    load_columns(tile, plane, shift1 + middle, shift1 + last, width, to);
   }
 }

@@ -49,16 +49,40 @@ SHEAVE_KERNEL_INLINE void transpose_lanes(VF (&v)[kLanes]) {
   }
 }
 
-/// Lane i of v[0] becomes the sum of v[i]'s lanes.
-template <int W = kLanes / 2>
-SHEAVE_KERNEL_INLINE void add_up_lanes(VF (&v)[kLanes]) {
+struct Add {
+  SHEAVE_KERNEL_INLINE VF of(VF a, VF b) {
+    return a + b;
+  }
+};
+
+/// b where it is larger, so never NaN in place of a number.
+struct Larger {
+  SHEAVE_KERNEL_INLINE VF of(VF a, VF b) {
+    return b > a ? b : a;
+  }
+};
+
+/// Lane i of v[0] becomes all of v[i]'s lanes put together.
+template <typename Operation, int W = kLanes / 2>
+SHEAVE_KERNEL_INLINE void fold_lanes(VF (&v)[kLanes]) {
   for (int i = 0; i < W; ++i) {
     exchange<W>(v[i], v[i + W], AllLanes{});
-    v[i] = v[i] + v[i + W];
+    v[i] = Operation::of(v[i], v[i + W]);
   }
   if constexpr (W > 1) {
-    add_up_lanes<W / 2>(v);
+    fold_lanes<Operation, W / 2>(v);
   }
+}
+
+/// The same for vectors in memory, kLanes floats apart.
+template <typename Operation>
+SHEAVE_KERNEL_INLINE VF fold_rows(const float* rows) {
+  VF v[kLanes];
+  for (int i = 0; i < kLanes; ++i) {
+    v[i] = load(rows + i * kLanes);
+  }
+  fold_lanes<Operation>(v);
+  return v[0];
 }
 
 /// The first steps of sum_lanes, down to one vector.
@@ -95,7 +119,7 @@ score_rows(const float* queries, const float* keys, int width, float* scores) {
   for (int i = 0; i < P * K; ++i) {
     lanes[i] = add_parts(sums[i]);
   }
-  add_up_lanes(lanes);
+  fold_lanes<Add>(lanes);
   float results[kLanes];
   store(results, lanes[0]);
   for (int p = 0; p < P; ++p) {

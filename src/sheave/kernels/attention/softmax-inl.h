@@ -32,10 +32,6 @@ clear_sums(const AttentionSums& sums, int pairs, int width) {
   }
 }
 
-SHEAVE_KERNEL_INLINE VF larger(VF a, VF b) {
-  return b > a ? b : a;
-}
-
 /// What to subtract from scores of which `maximum` is the largest: 0 while
 /// there are none, so that weights are e^-infinity = 0 and not NaN.
 SHEAVE_KERNEL_INLINE VF shift_of(VF maximum) {
@@ -51,7 +47,7 @@ SHEAVE_KERNEL_INLINE void merge_sums(
   float to_factors[kAttentionPairs];
   float from_factors[kAttentionPairs];
   for (int i = 0; i < pairs; i += kLanes) {
-    const VF maximum = larger(load(to.maxima + i), load(from.maxima + i));
+    const VF maximum = Larger::of(load(to.maxima + i), load(from.maxima + i));
     const VF a = exp_lanes(load(to.maxima + i) - shift_of(maximum));
     const VF b = exp_lanes(load(from.maxima + i) - shift_of(maximum));
     const VF total = load(to.totals + i) * a;
@@ -86,8 +82,8 @@ struct KeyRange {
 };
 
 /// Of a pair's scores, caps those in vectors that `seen` touches and sets to
-/// -infinity what lies outside. Returns the largest.
-SHEAVE_KERNEL_INLINE float
+/// -infinity what lies outside. Returns the largest of each lane.
+SHEAVE_KERNEL_INLINE VF
 mask_scores(float* scores, const KeyRange& seen, float softcap) {
   VI index;
   for (int i = 0; i < kLanes; ++i) {
@@ -103,19 +99,15 @@ mask_scores(float* scores, const KeyRange& seen, float softcap) {
     score = index < seen.begin - j ? nothing : score;
     score = index < seen.end - j ? score : nothing;
     store(scores + j, score);
-    largest = larger(largest, score);
+    largest = Larger::of(largest, score);
   }
-  float lanes[kLanes];
-  store(lanes, largest);
-  for (int i = 1; i < kLanes; ++i) {
-    lanes[0] = lanes[i] > lanes[0] ? lanes[i] : lanes[0];
-  }
-  return lanes[0];
+  return largest;
 }
 
 /// Turns a pair's masked scores into weights, in place, and those of `part`
-/// that aren't `seen` to 0. Returns the sum of the weights.
-SHEAVE_KERNEL_INLINE float weigh_scores(
+/// that aren't `seen` to 0. Returns the sums of the weights, as far as
+/// sum_lanes adds up whole vectors.
+SHEAVE_KERNEL_INLINE VF weigh_scores(
     float* scores,
     const KeyRange& part,
     const KeyRange& seen,
@@ -133,23 +125,38 @@ SHEAVE_KERNEL_INLINE float weigh_scores(
       store(scores + at, weights);
     }
   }
-  return sum_lanes(sums);
+  return add_parts(sums);
 }
 
-/// Raises the maxima to those of a block. Afterwards `block_maxima` holds what
-/// to subtract from the block's scores, and `factors` what the sums so far are
-/// worth. A block of nothing leaves a pair's maximum, with a factor of 1 (or 0
-/// for no sums).
-SHEAVE_KERNEL_INLINE void raise_maxima(
-    const AttentionSums& sums,
-    int pairs,
-    float* block_maxima,
-    float* factors) {
+/// What a block's scores do to its pairs; each array is of padded(pairs).
+struct BlockSums {
+  float* lanes;   // [pairs, kLanes]: a vector per pair, still to be folded
+  float* shifts;  // what to subtract from the scores
+  float* factors; // what the pair's sums so far are worth
+};
+
+/// Raises the maxima to those of a block, of which block.lanes holds the
+/// largest scores. A block of nothing leaves a pair's maximum, with a factor of
+/// 1 (or 0 where there are no sums yet).
+SHEAVE_KERNEL_INLINE void
+raise_maxima(const BlockSums& block, int pairs, const AttentionSums& sums) {
   for (int i = 0; i < pairs; i += kLanes) {
     const VF old = load(sums.maxima + i);
-    const VF maximum = larger(old, load(block_maxima + i));
-    store(factors + i, exp_lanes(old - shift_of(maximum)));
-    store(block_maxima + i, shift_of(maximum));
+    const VF maximum =
+        Larger::of(old, fold_rows<Larger>(block.lanes + i * kLanes));
+    store(block.factors + i, exp_lanes(old - shift_of(maximum)));
+    store(block.shifts + i, shift_of(maximum));
     store(sums.maxima + i, maximum);
+  }
+}
+
+/// Adds a block's weights, of which block.lanes holds the sums.
+SHEAVE_KERNEL_INLINE void
+raise_totals(const BlockSums& block, int pairs, const AttentionSums& sums) {
+  for (int i = 0; i < pairs; i += kLanes) {
+    const VF total = load(sums.totals + i) * load(block.factors + i);
+    store(
+        sums.totals + i,
+        total + fold_rows<Add>(block.lanes + i * kLanes));
   }
 }
