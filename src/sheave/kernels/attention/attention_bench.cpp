@@ -111,19 +111,23 @@ BENCHMARK_CAPTURE(prefill, smollm2, kSmolLM2)
     ->ArgName("threads")
     ->Arg(1)
     ->Arg(2)
+    ->MeasureProcessCPUTime()
     ->UseRealTime();
 BENCHMARK_CAPTURE(prefill, gemma3, kGemma3)
     ->ArgName("threads")
     ->Arg(1)
     ->Arg(2)
+    ->MeasureProcessCPUTime()
     ->UseRealTime();
 BENCHMARK_CAPTURE(decode, smollm2, kSmolLM2)
     ->ArgNames({"threads", "context", "bits"})
     ->ArgsProduct({{1, 2}, {512, 4096}, {0, 8, 4}})
+    ->MeasureProcessCPUTime()
     ->UseRealTime();
 BENCHMARK_CAPTURE(decode, gemma3, kGemma3)
     ->ArgNames({"threads", "context", "bits"})
     ->ArgsProduct({{1, 2}, {512, 4096}, {0, 8, 4}})
+    ->MeasureProcessCPUTime()
     ->UseRealTime();
 
 } // namespace

@@ -79,15 +79,19 @@ SHEAVE_KERNEL_INLINE void load_quantized(
     size_t first,
     int n,
     float* to) {
+  // Locals: for all the compiler knows, what is stored may be the tile.
+  const FloatType type = tile.plane_type;
+  const int size = tile.group_size;
+  const uint8_t* scales = plane.scales;
+  const uint8_t* biases = plane.biases;
   const uint8_t* data = plane.data + first * kBits / 8;
-  size_t group = first / tile.group_size;
-  for (int i = 0; i < n; i += tile.group_size) {
-    const VF scale = splat(float_at(tile.plane_type, plane.scales, group));
-    const VF bias = splat(float_at(tile.plane_type, plane.biases, group));
-    ++group;
-    for (int j = 0; j < tile.group_size; j += kLanes) {
+  size_t group = first / static_cast<size_t>(size);
+  for (const float* end = to + n; to != end; ++group) {
+    const VF scale = splat(float_at(type, scales, group));
+    const VF bias = splat(float_at(type, biases, group));
+    for (const float* stop = to + size; to != stop; to += kLanes) {
       const VI q = kBits == 8 ? widen_unsigned(data) : widen_nibbles(data);
-      store(to + i + j, __builtin_convertvector(q, VF) * scale + bias);
+      store(to, __builtin_convertvector(q, VF) * scale + bias);
       data += kLanes * kBits / 8;
     }
   }
