@@ -14,7 +14,8 @@ static_assert(kAttentionSpan % kAttentionBlock == 0);
 static_assert(kAttentionBlock % kKeyChunk == 0);
 
 /// Tiles of fewer pairs score keys as they are stored instead of transposed,
-/// and convert few rows at a time, which then are still in the first cache.
+/// and read 16-bit rows in place, or convert few rows at a time, which then are
+/// still in the first cache.
 constexpr int kFewPairs = 8;
 
 /// Views into the tile's scratch memory.
@@ -122,21 +123,22 @@ SHEAVE_KERNEL_INLINE Block block_at(const AttentionTile& tile, int position) {
 
 /// The scores of the pairs with a chunk of keys, P pairs at a time as long as
 /// there are so many.
-template <int P>
+template <int P, typename Rows>
 SHEAVE_KERNEL_INLINE void score_few(
     const AttentionScratch& s,
+    const Rows& keys,
     PairRange pairs,
     int width,
     float* scores) {
   for (; pairs.first + P <= pairs.end; pairs.first += P) {
     score_chunk_rows<P>(
         s.queries + static_cast<size_t>(pairs.first) * width,
-        s.rows,
+        keys,
         width,
         scores + pairs.first * kAttentionBlock);
   }
   if constexpr (P > 1) {
-    score_few<P - 1>(s, pairs, width, scores);
+    score_few<P - 1>(s, keys, pairs, width, scores);
   }
 }
 
@@ -158,6 +160,39 @@ SHEAVE_KERNEL_INLINE void score_many(
   }
 }
 
+/// Scores of a few pairs with the keys of positions [begin, end), which the
+/// chunk at position `chunk` holds.
+SHEAVE_KERNEL_INLINE void score_chunk_of_few(
+    const AttentionTile& tile,
+    const KeyRange& positions,
+    int chunk,
+    const PairRange& pairs,
+    int width,
+    const AttentionScratch& s,
+    float* scores) {
+  const auto stride = static_cast<size_t>(width);
+  const uint8_t* stored =
+      positions.end - positions.begin == kKeyChunk
+          ? stored_run(tile, tile.keys, chunk, chunk + kKeyChunk, width)
+          : nullptr;
+  if (stored == nullptr) {
+    load_positions(
+        tile,
+        tile.keys,
+        positions.begin,
+        positions.end,
+        width,
+        s.rows + (positions.begin - chunk) * stride);
+    score_few<4>(s, StagedRows{s.rows, stride}, pairs, width, scores);
+  } else if (tile.plane_type == FloatType::kF16) {
+    const StoredRows<FloatType::kF16> keys = {stored, stride};
+    score_few<4>(s, keys, pairs, width, scores);
+  } else {
+    const StoredRows<FloatType::kBF16> keys = {stored, stride};
+    score_few<4>(s, keys, pairs, width, scores);
+  }
+}
+
 /// scores[pair, j] = q . k for all chunks of keys and the pairs that see some
 /// of the chunk. Keys of a chunk beyond the block's get scores without meaning.
 SHEAVE_KERNEL_INLINE void score_block(
@@ -166,26 +201,22 @@ SHEAVE_KERNEL_INLINE void score_block(
     int width,
     const AttentionScratch& s) {
   const bool few = tile.num_tokens * tile.group < kFewPairs;
-  for (int chunk = block.keys.begin / kKeyChunk * kKeyChunk;
-       chunk < block.keys.end;
-       chunk += kKeyChunk) {
-    const int begin = larger_of(block.keys.begin, chunk);
-    const int end = smaller_of(block.keys.end, chunk + kKeyChunk);
-    load_positions(
-        tile,
-        tile.keys,
-        block.position + begin,
-        block.position + end,
-        width,
-        s.rows + static_cast<size_t>(begin - chunk) * width);
-    const PairRange pairs =
-        pairs_seeing(tile, block.position + begin, block.position + end);
+  const int last = block.position + block.keys.end;
+  for (int j = block.keys.begin / kKeyChunk * kKeyChunk; j < block.keys.end;
+       j += kKeyChunk) {
+    const int chunk = block.position + j;
+    const int begin = larger_of(block.position + block.keys.begin, chunk);
+    const int end = smaller_of(last, chunk + kKeyChunk);
+    const PairRange pairs = pairs_seeing(tile, begin, end);
+    float* scores = s.scores + j;
     if (few) {
-      score_few<4>(s, pairs, width, s.scores + chunk);
-    } else {
-      make_panel(s.rows, width, s.panel);
-      score_many<kLanes / 4>(s, pairs, width, s.scores + chunk);
+      score_chunk_of_few(tile, {begin, end}, chunk, pairs, width, s, scores);
+      continue;
     }
+    float* rows = s.rows + static_cast<size_t>(begin - chunk) * width;
+    load_positions(tile, tile.keys, begin, end, width, rows);
+    make_panel(s.rows, width, s.panel);
+    score_many<kLanes / 4>(s, pairs, width, scores);
   }
 }
 
@@ -221,15 +252,15 @@ SHEAVE_KERNEL_INLINE void weigh_block(
   raise_totals(s.block, pairs, sums);
 }
 
-/// Adds the values of keys [rows.begin, rows.end), which lie in s.rows, P pairs
-/// at a time as long as there are so many.
-template <int P>
+/// Adds the values of keys [rows.begin, rows.end), P pairs at a time as long as
+/// there are so many.
+template <int P, typename Rows>
 SHEAVE_KERNEL_INLINE void add_rows(
     const AttentionTile& tile,
     const Block& block,
     PairRange pairs,
     const KeyRange& rows,
-    int width,
+    const Rows& values,
     const AttentionScratch& s,
     const AttentionSums& sums) {
   for (; pairs.first + P <= pairs.end; pairs.first += P) {
@@ -241,14 +272,14 @@ SHEAVE_KERNEL_INLINE void add_rows(
         smaller_of(last.end, rows.end)};
     add_values<P>(
         s.scores + pair * kAttentionBlock,
-        s.rows + static_cast<size_t>(keys.begin - rows.begin) * width,
+        values,
+        rows.begin,
         keys,
         s.block.factors + pair,
-        width,
-        sums.values + static_cast<size_t>(pair) * width);
+        sums.values + pair * values.width);
   }
   if constexpr (P > 1) {
-    add_rows<P - 1>(tile, block, pairs, rows, width, s, sums);
+    add_rows<P - 1>(tile, block, pairs, rows, values, s, sums);
   }
 }
 
@@ -261,16 +292,24 @@ SHEAVE_KERNEL_INLINE void add_block_values(
     const AttentionSums& sums) {
   const bool few = tile.num_tokens * tile.group < kFewPairs;
   const int step = few ? kKeyChunk : kAttentionBlock;
-  for (int begin = block.keys.begin; begin < block.keys.end; begin += step) {
-    const KeyRange rows = {begin, smaller_of(begin + step, block.keys.end)};
-    load_positions(
-        tile,
-        tile.values,
-        block.position + rows.begin,
-        block.position + rows.end,
-        width,
-        s.rows);
-    add_rows<4>(tile, block, block.pairs, rows, width, s, sums);
+  const auto stride = static_cast<size_t>(width);
+  for (int j = block.keys.begin; j < block.keys.end; j += step) {
+    const KeyRange rows = {j, smaller_of(j + step, block.keys.end)};
+    const int begin = block.position + rows.begin;
+    const int end = block.position + rows.end;
+    const uint8_t* stored =
+        few ? stored_run(tile, tile.values, begin, end, width) : nullptr;
+    if (stored == nullptr) {
+      load_positions(tile, tile.values, begin, end, width, s.rows);
+      const StagedRows values = {s.rows, stride};
+      add_rows<4>(tile, block, block.pairs, rows, values, s, sums);
+    } else if (tile.plane_type == FloatType::kF16) {
+      const StoredRows<FloatType::kF16> values = {stored, stride};
+      add_rows<4>(tile, block, block.pairs, rows, values, s, sums);
+    } else {
+      const StoredRows<FloatType::kBF16> values = {stored, stride};
+      add_rows<4>(tile, block, block.pairs, rows, values, s, sums);
+    }
     for (int pair = block.pairs.first; pair < block.pairs.end; ++pair) {
       s.block.factors[pair] = 1.0F; // the sums so far have been scaled
     }
@@ -278,7 +317,7 @@ SHEAVE_KERNEL_INLINE void add_block_values(
 }
 
 /// The sums of one span. The queries are loaded.
-SHEAVE_KERNEL_INLINE void sum_span(
+__attribute__((noinline)) void sum_span(
     const AttentionTile& tile,
     int span,
     const AttentionScratch& s,

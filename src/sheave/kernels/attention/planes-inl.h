@@ -161,3 +161,47 @@ SHEAVE_KERNEL_INLINE void load_positions(
     load_columns(tile, plane, shift1 + middle, shift1 + last, width, to);
   }
 }
+
+/// Rows of float32, as load_positions leaves them.
+struct StagedRows {
+  const float* data;
+  size_t width;
+
+  __attribute__((always_inline)) VF at(size_t row, size_t i) const {
+    return load(data + row * width + i);
+  }
+};
+
+/// Rows of 16-bit floats where they are stored: reading them in place lets
+/// arithmetic hide what memory takes.
+template <FloatType kType>
+struct StoredRows {
+  const uint8_t* data;
+  size_t width;
+
+  __attribute__((always_inline)) VF at(size_t row, size_t i) const {
+    const uint8_t* p = data + 2 * (row * width + i);
+    return kType == FloatType::kF16 ? halves_to_floats(p) : bfloats_to_floats(p);
+  }
+};
+
+/// Where the columns of positions [begin, end) are stored, if StoredRows can
+/// read them: unpadded 16-bit floats, back to back. Else null.
+SHEAVE_KERNEL_INLINE const uint8_t* stored_run(
+    const AttentionTile& tile,
+    const PlaneRows& plane,
+    int begin,
+    int end,
+    int width) {
+  const int turn = tile.range_size[0];
+  const int first = begin - tile.oldest_position;
+  const int last = end - tile.oldest_position;
+  const bool whole = first >= turn || last <= turn;
+  if (!whole || tile.bits != 0 || tile.plane_type == FloatType::kF32 ||
+      tile.head_dim != width) {
+    return nullptr;
+  }
+  const int column = first >= turn ? tile.range_begin[1] + first - turn
+                                   : tile.range_begin[0] + first;
+  return plane.data + 2 * static_cast<size_t>(column) * tile.head_dim;
+}

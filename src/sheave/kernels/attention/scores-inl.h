@@ -96,10 +96,14 @@ SHEAVE_KERNEL_INLINE VF add_parts(const VF (&parts)[kParts]) {
   }
 }
 
-/// scores[p, j] = q[p] . k[j] for P queries and K rows of keys.
-template <int P, int K>
-SHEAVE_KERNEL_INLINE void
-score_rows(const float* queries, const float* keys, int width, float* scores) {
+/// scores[p, j] = q[p] . k[j] for P queries and K rows of keys from `first` on.
+template <int P, int K, typename Rows>
+SHEAVE_KERNEL_INLINE void score_rows(
+    const float* queries,
+    const Rows& keys,
+    int first,
+    int width,
+    float* scores) {
   static_assert(P * K <= kLanes);
   const auto stride = static_cast<size_t>(width);
   VF sums[P * K][kParts] = {};
@@ -107,7 +111,7 @@ score_rows(const float* queries, const float* keys, int width, float* scores) {
     for (int part = 0; part < kParts; ++part) {
       const int at = i + part * kLanes;
       for (int j = 0; j < K; ++j) {
-        const VF key = load(keys + j * stride + at);
+        const VF key = keys.at(first + j, at);
         for (int p = 0; p < P; ++p) {
           VF& sum = sums[p * K + j][part];
           sum = fmadd(load(queries + p * stride + at), key, sum);
@@ -131,19 +135,15 @@ score_rows(const float* queries, const float* keys, int width, float* scores) {
 }
 
 /// The same for a whole chunk of keys.
-template <int P>
+template <int P, typename Rows>
 SHEAVE_KERNEL_INLINE void score_chunk_rows(
     const float* queries,
-    const float* keys,
+    const Rows& keys,
     int width,
     float* scores) {
   constexpr int kKeys = kLanes / (P == 3 ? 4 : P);
   for (int j = 0; j < kKeyChunk; j += kKeys) {
-    score_rows<P, kKeys>(
-        queries,
-        keys + static_cast<size_t>(j) * width,
-        width,
-        scores + j);
+    score_rows<P, kKeys>(queries, keys, j, width, scores + j);
   }
 }
 

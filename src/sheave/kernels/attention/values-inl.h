@@ -4,17 +4,20 @@
 /// sums.
 constexpr int kValueColumns = kLanes == 16 ? 4 : 2;
 
-/// sums[p, d..] = sums[p, d..] * factors[p] + sum_j weights[p, j] values[j,
-/// d..] for P pairs and C vectors, j ascending within `keys`. values: [..,
-/// width] from key keys.begin on.
-template <int P, int C>
+/// sums[p, i] = sums[p, i] * factors[p] + sum_j weights[p, j] values[j, i] for P
+/// pairs and C vectors from i = d on, j ascending within `keys`. values: rows
+/// from key `origin` on.
+template <int P, int C, typename Rows>
 SHEAVE_KERNEL_INLINE void add_value_columns(
     const float* weights,
-    const float* values,
+    const Rows& values,
+    int origin,
+    int d,
     const KeyRange& keys,
     const float* factors,
-    size_t width,
     float* sums) {
+  const size_t width = values.width;
+  sums += d;
   VF acc[P][C];
   for (int p = 0; p < P; ++p) {
     for (int c = 0; c < C; ++c) {
@@ -24,7 +27,7 @@ SHEAVE_KERNEL_INLINE void add_value_columns(
   for (int j = keys.begin; j < keys.end; ++j) {
     VF value[C];
     for (int c = 0; c < C; ++c) {
-      value[c] = load(values + c * kLanes);
+      value[c] = values.at(j - origin, d + c * kLanes);
     }
     for (int p = 0; p < P; ++p) {
       const VF weight = splat(weights[p * kAttentionBlock + j]);
@@ -32,7 +35,6 @@ SHEAVE_KERNEL_INLINE void add_value_columns(
         acc[p][c] = fmadd(weight, value[c], acc[p][c]);
       }
     }
-    values += width;
   }
   for (int p = 0; p < P; ++p) {
     for (int c = 0; c < C; ++c) {
@@ -42,33 +44,21 @@ SHEAVE_KERNEL_INLINE void add_value_columns(
 }
 
 /// The same for the whole head dim.
-template <int P>
+template <int P, typename Rows>
 SHEAVE_KERNEL_INLINE void add_values(
     const float* weights,
-    const float* values,
+    const Rows& values,
+    int origin,
     const KeyRange& keys,
     const float* factors,
-    int width,
     float* sums) {
-  const auto stride = static_cast<size_t>(width);
-  constexpr int kStep = kValueColumns * kLanes;
+  const int width = static_cast<int>(values.width);
+  constexpr int C = kValueColumns;
   int d = 0;
-  for (; d + kStep <= width; d += kStep) {
-    add_value_columns<P, kValueColumns>(
-        weights,
-        values + d,
-        keys,
-        factors,
-        stride,
-        sums + d);
+  for (; d + C * kLanes <= width; d += C * kLanes) {
+    add_value_columns<P, C>(weights, values, origin, d, keys, factors, sums);
   }
   for (; d < width; d += kLanes) {
-    add_value_columns<P, 1>(
-        weights,
-        values + d,
-        keys,
-        factors,
-        stride,
-        sums + d);
+    add_value_columns<P, 1>(weights, values, origin, d, keys, factors, sums);
   }
 }
