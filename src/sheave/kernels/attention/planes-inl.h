@@ -32,29 +32,6 @@ SHEAVE_KERNEL_INLINE VI widen_nibbles(const uint8_t* q) {
 #endif
 }
 
-/// kLanes bfloat16 as float32.
-SHEAVE_KERNEL_INLINE VF bfloats_to_floats(const uint8_t* p) {
-#if SHEAVE_TARGET_LANES == 16
-  return (VF)_mm512_maskz_slli_epi32(
-      0xFFFF,
-      _mm512_maskz_cvtepu16_epi32(
-          0xFFFF,
-          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
-      16);
-#elif SHEAVE_TARGET_LANES == 8
-  return (VF)_mm256_slli_epi32(
-      _mm256_cvtepu16_epi32(
-          _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
-      16);
-#else
-  VF v;
-  for (int i = 0; i < kLanes; ++i) {
-    v[i] = bfloat_to_float(load_u16(p + 2 * i));
-  }
-  return v;
-#endif
-}
-
 /// n floats of a plane, from element `first` on.
 SHEAVE_KERNEL_INLINE void load_plain(
     FloatType type,

@@ -69,6 +69,29 @@ SHEAVE_KERNEL_INLINE VF halves_to_floats(const uint8_t* p) {
 #endif
 }
 
+/// kLanes bfloat16 as float32.
+SHEAVE_KERNEL_INLINE VF bfloats_to_floats(const uint8_t* p) {
+#if SHEAVE_TARGET_LANES == 16
+  return (VF)_mm512_maskz_slli_epi32(
+      0xFFFF,
+      _mm512_maskz_cvtepu16_epi32(
+          0xFFFF,
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
+      16);
+#elif SHEAVE_TARGET_LANES == 8
+  return (VF)_mm256_slli_epi32(
+      _mm256_cvtepu16_epi32(
+          _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+      16);
+#else
+  VF v;
+  for (int i = 0; i < kLanes; ++i) {
+    v[i] = bfloat_to_float(load_u16(p + 2 * i));
+  }
+  return v;
+#endif
+}
+
 /// Floats of any type to float32.
 SHEAVE_KERNEL_INLINE void
 to_float(FloatType type, const uint8_t* from, int n, float* out) {

@@ -1,15 +1,5 @@
 // Reading the scales of a panel, 16 rows side by side.
 
-/// kLanes bfloat16 as float32.
-SHEAVE_KERNEL_INLINE VF bfloats_to_floats(const uint8_t* p) {
-  VI words;
-  for (int i = 0; i < kLanes; ++i) {
-    words[i] = static_cast<int32_t>(
-        static_cast<uint32_t>(load_u16(p + 2 * i)) << 16);
-  }
-  return (VF)words;
-}
-
 /// 16 floats of a stored type.
 SHEAVE_KERNEL_INLINE void
 load_panel_floats(PackedScales type, const uint8_t* from, VF (&out)[kParts]) {
