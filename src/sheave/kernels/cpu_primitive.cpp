@@ -4,35 +4,57 @@
 #include <mlx/backend/cpu/encoder.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
-#include "sheave/kernels/profile.h"
 #include "sheave/base/check.h"
+#include "sheave/kernels/profile.h"
 #include "sheave/kernels/runtime.h"
 
 namespace sheave::kernels {
 namespace {
 
-constexpr size_t kLineFloats = 16; // 64 bytes
+constexpr size_t kLineBytes = 64;
+constexpr size_t kLineFloats = kLineBytes / sizeof(float);
 
 size_t whole_lines(size_t floats) {
   return (floats + kLineFloats - 1) / kLineFloats * kLineFloats;
 }
 
-/// Memory for the scratch, one line more than needed so that it can be
-/// aligned: MLX's own buffers start anywhere.
-mx::array allocate_scratch(size_t floats) {
-  const size_t count = floats + kLineFloats;
-  return mx::array(
-      mx::allocator::malloc(count * sizeof(float)),
-      {static_cast<int>(count)},
-      mx::float32);
-}
+/// The scratch memory of the thread that evaluates: kept from one primitive to
+/// the next, since fresh memory costs a page fault per page.
+class ScratchMemory {
+ public:
+  float* reserve(size_t floats) {
+    if (floats > size_) {
+      size_ = floats;
+      memory_.reset(static_cast<float*>(
+          std::aligned_alloc(kLineBytes, size_ * sizeof(float))));
+      SHEAVE_CHECK(memory_ != nullptr, "no memory for scratch");
+    }
+    return memory_.get();
+  }
 
-float* align_to_line(float* p) {
-  const auto address = reinterpret_cast<uintptr_t>(p);
-  return p + (64 - address % 64) % 64 / sizeof(float);
+ private:
+  struct Free {
+    void operator()(float* memory) const {
+      std::free(memory); // NOLINT(cppcoreguidelines-no-malloc): aligned_alloc's
+    }
+  };
+
+  std::unique_ptr<float, Free> memory_;
+  size_t size_ = 0;
+};
+
+Scratch scratch_of(const ScratchSize& size) {
+  thread_local ScratchMemory memory;
+  const size_t shared = whole_lines(size.shared);
+  const size_t stride = whole_lines(size.per_worker);
+  float* all =
+      memory.reserve(shared + static_cast<size_t>(num_threads()) * stride);
+  return {.shared = all, .workers = all + shared, .worker_stride = stride};
 }
 
 std::vector<mx::array> weak_copies(const std::vector<mx::array>& arrays) {
@@ -76,12 +98,6 @@ void CpuPrimitive::eval_cpu(
     SHEAVE_CHECK(input.flags().row_contiguous, "an input isn't contiguous");
   }
   allocate(inputs, outputs);
-  const ScratchSize size = scratch_size(inputs);
-  const size_t shared = whole_lines(size.shared);
-  const size_t stride = whole_lines(size.per_worker);
-  const auto workers = static_cast<size_t>(num_threads());
-  mx::array scratch = allocate_scratch(shared + workers * stride);
-
   auto& encoder = mx::cpu::get_command_encoder(stream());
   for (const mx::array& input : inputs) {
     encoder.set_input_array(input);
@@ -92,18 +108,9 @@ void CpuPrimitive::eval_cpu(
   // MLX may let go of the primitive before the task has run.
   encoder.dispatch([self = shared_from_this(),
                     arrays = weak_copies(inputs),
-                    results = weak_copies(outputs),
-                    scratch,
-                    shared,
-                    stride]() mutable {
+                    results = weak_copies(outputs)]() mutable {
     const KernelTimer timer(self->name());
-    float* memory = align_to_line(scratch.data<float>());
-    self->run_all(
-        arrays,
-        results,
-        {.shared = memory,
-         .workers = memory + shared,
-         .worker_stride = stride});
+    self->run_all(arrays, results, scratch_of(self->scratch_size(arrays)));
   });
 }
 

@@ -7,7 +7,9 @@
 namespace sheave {
 
 RMSNorm::RMSNorm(mx::array weight, float eps)
-    : weight_{.weight = std::move(weight), .eps = eps} {}
+    : weight_{.weight = std::move(weight), .eps = eps} {
+  weight_.weight.eval();
+}
 
 mx::array RMSNorm::operator()(const mx::array& x) const {
   return kernels::rms_norm(x, weight_.weight, weight_.eps);

@@ -10,26 +10,46 @@
 
 namespace sheave::kernels {
 
-/// An optional input: its place among the inputs, or none.
-struct OptionalInput {
+/// An array that is known when the graph is built, as weights are, is kept by
+/// the primitive: MLX's bookkeeping for an input costs more than a small
+/// kernel. Others are inputs.
+class OptionalInput {
+ public:
   OptionalInput(
       const std::optional<mx::array>& array,
       std::vector<mx::array>& inputs) {
-    if (array) {
-      index = static_cast<int>(inputs.size());
-      inputs.push_back(contiguous_input(*array));
+    if (!array) {
+      return;
+    }
+    const mx::array floats = contiguous_input(*array);
+    if (floats.is_available()) {
+      known_ = floats;
+    } else {
+      index_ = static_cast<int>(inputs.size());
+      inputs.push_back(floats);
     }
   }
 
-  const float* data(const std::vector<mx::array>& inputs) const {
-    return index < 0 ? nullptr
-                     : inputs[static_cast<size_t>(index)].data<float>();
+  bool present() const {
+    return known_ || index_ >= 0;
   }
 
-  int index = -1;
+  /// Null if not present.
+  const float* data(const std::vector<mx::array>& inputs) const {
+    if (known_) {
+      return known_->data<float>();
+    }
+    return index_ < 0 ? nullptr
+                      : inputs[static_cast<size_t>(index_)].data<float>();
+  }
+
+ private:
+  std::optional<mx::array> known_;
+  int index_ = -1;
 };
 
-inline std::optional<mx::array> weight_of(const std::optional<NormWeight>& norm) {
+inline std::optional<mx::array> weight_of(
+    const std::optional<NormWeight>& norm) {
   return norm ? std::optional(norm->weight) : std::nullopt;
 }
 

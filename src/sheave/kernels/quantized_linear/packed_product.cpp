@@ -49,50 +49,57 @@ void fill_sums(
 /// Rows of the input per unit of work.
 constexpr int kPrepareRows = 8;
 
-/// A part of one weight's panels, for all tokens or a block of them.
-struct Work {
-  size_t weight;
-  int panel_begin;
-  int panel_end;
-  int m_begin;
-  int m_end;
+int panels_of(const PackedWeight& weight) {
+  return (weight.out_features + kPanelRows - 1) / kPanelRows;
+}
+
+/// How the panels of all weights are handed out: in pieces of `step` panels,
+/// one weight after the other, for each block of tokens.
+struct WorkCut {
+  std::array<int, kMaxWeights> step = {};
+  std::array<int, kMaxWeights> pieces = {};
+  int pieces_per_block = 0;
+  int block_tokens = 0;
+  int blocks = 0;
 };
 
-std::vector<Work> cut_work(
-    std::span<const ProductOutput> outputs,
-    int m,
-    int k) {
-  std::vector<Work> work;
-  const int block = tokens_per_task(k);
-  for (int token = 0; token < m; token += block) {
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const PackedSpec& spec = *outputs[i].spec;
-      const int panels = (spec.out_features + kPanelRows - 1) / kPanelRows;
-      const int step = panels_per_task(panels, spec.layout.panel_bytes(), m);
-      for (int panel = 0; panel < panels; panel += step) {
-        work.push_back(
-            {.weight = i,
-             .panel_begin = panel,
-             .panel_end = std::min(panels, panel + step),
-             .m_begin = token,
-             .m_end = std::min(m, token + block)});
-      }
-    }
+WorkCut cut_work(std::span<const ProductOutput> outputs, int m, int k) {
+  WorkCut cut;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const PackedWeight& weight = *outputs[i].weight;
+    const int panels = panels_of(weight);
+    cut.step[i] = panels_per_task(panels, weight.layout.panel_bytes(), m);
+    cut.pieces[i] = (panels + cut.step[i] - 1) / cut.step[i];
+    cut.pieces_per_block += cut.pieces[i];
   }
-  return work;
+  cut.block_tokens = tokens_per_task(k);
+  cut.blocks = (m + cut.block_tokens - 1) / cut.block_tokens;
+  return cut;
+}
+
+/// Limits a weight's task to piece `piece` of its panels and to a block of
+/// tokens.
+void limit_task(const WorkCut& cut, int step, int piece, int block, PackedTask& task) {
+  task.panel_begin = piece * step;
+  task.panel_end = std::min(task.panel_end, task.panel_begin + step);
+  task.m_begin = block * cut.block_tokens;
+  task.m_end = std::min(task.m_end, task.m_begin + cut.block_tokens);
+  const size_t skipped = static_cast<size_t>(task.m_begin) * task.out_stride;
+  task.out += skipped;
+  task.residual += task.residual == nullptr ? 0 : skipped;
 }
 
 } // namespace
 
 ScratchSize
-product_scratch(int m, int k, std::span<const PackedSpec> weights) {
+product_scratch(int m, int k, std::span<const PackedWeight> weights) {
   using Pieces = ScratchPieces;
   const size_t rows = places_of(m);
   const auto columns = static_cast<size_t>(k);
   size_t shared = Pieces::floats<int8_t>(rows * columns) +
                   Pieces::floats<float>(rows * columns / 32) +
                   Pieces::floats<int32_t>(rows * columns / 16);
-  for (const PackedSpec& weight : weights) {
+  for (const PackedWeight& weight : weights) {
     shared += 2 * Pieces::floats<float>(rows * sums_per_row(weight.layout));
   }
   return {
@@ -102,27 +109,23 @@ product_scratch(int m, int k, std::span<const PackedSpec> weights) {
 
 PreparedInput prepare_input(
     const ProductInput& input,
-    std::span<const PackedSpec> weights,
+    std::span<const PackedWeight> weights,
     const Scratch& scratch) {
   const size_t places = places_of(input.m);
   const auto k = static_cast<size_t>(input.k);
   ScratchPieces pieces(scratch.shared);
-  PreparedInput prepared;
+  PreparedInput prepared = {};
   prepared.tokens = {
       .quants = pieces.take<int8_t>(places * k),
       .scales = pieces.take<float>(places * k / 32),
       .sums = pieces.take<int32_t>(places * k / 16),
       .m = input.m,
       .k = input.k};
-  std::vector<int32_t*> starts;
-  std::vector<float*> bias_sums;
-  for (const PackedSpec& weight : weights) {
-    const size_t count = places * sums_per_row(weight.layout);
-    starts.push_back(pieces.take<int32_t>(count));
-    bias_sums.push_back(pieces.take<float>(count));
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const size_t count = places * sums_per_row(weights[i].layout);
+    prepared.starts[i] = pieces.take<int32_t>(count);
+    prepared.bias_sums[i] = pieces.take<float>(count);
   }
-  prepared.starts.assign(starts.begin(), starts.end());
-  prepared.bias_sums.assign(bias_sums.begin(), bias_sums.end());
 
   const KernelTable& table = kernel_table();
   const QuantizedTokens& tokens = prepared.tokens;
@@ -135,7 +138,12 @@ PreparedInput prepare_input(
     }
     table.quantize_token(x, token, tokens);
     for (size_t i = 0; i < weights.size(); ++i) {
-      fill_sums(weights[i].layout, tokens, token, starts[i], bias_sums[i]);
+      fill_sums(
+          weights[i].layout,
+          tokens,
+          token,
+          prepared.starts[i],
+          prepared.bias_sums[i]);
     }
   };
   const int tasks = (input.m + kPrepareRows - 1) / kPrepareRows;
@@ -152,15 +160,15 @@ PackedTask whole_task(
     const PreparedInput& input,
     size_t index,
     const ProductOutput& output) {
-  const PackedLayout& layout = output.spec->layout;
-  const int n = output.spec->out_features;
+  const PackedLayout& layout = output.weight->layout;
+  const int n = output.weight->out_features;
   return {
       .layout = layout,
-      .panels = output.panels,
+      .panels = output.weight->data.data<uint8_t>(),
       .panel_bytes = layout.panel_bytes(),
       .scale_bytes = layout.scale_bytes(),
       .panel_begin = 0,
-      .panel_end = (n + kPanelRows - 1) / kPanelRows,
+      .panel_end = panels_of(*output.weight),
       .x = input.tokens,
       .starts = input.starts[index],
       .bias_sums = input.bias_sums[index],
@@ -194,24 +202,22 @@ void multiply(
     const PreparedInput& input,
     std::span<const ProductOutput> outputs,
     const Scratch& scratch) {
-  std::vector<PackedTask> tasks;
-  tasks.reserve(outputs.size());
+  const int m = input.tokens.m;
+  const WorkCut cut = cut_work(outputs, m, input.tokens.k);
+  std::array<PackedTask, kMaxWeights> tasks = {};
   for (size_t i = 0; i < outputs.size(); ++i) {
-    tasks.push_back(whole_task(input, i, outputs[i]));
+    tasks[i] = whole_task(input, i, outputs[i]);
   }
-  const std::vector<Work> work = cut_work(outputs, input.tokens.m, input.tokens.k);
-  thread_pool().run(static_cast<int>(work.size()), [&](int index, int worker) {
-    const Work& part = work[static_cast<size_t>(index)];
-    PackedTask task = tasks[part.weight];
-    task.panel_begin = part.panel_begin;
-    task.panel_end = part.panel_end;
-    task.m_begin = part.m_begin;
-    task.m_end = part.m_end;
+  const int total = cut.pieces_per_block * cut.blocks;
+  thread_pool().run(total, [&](int index, int worker) {
+    int piece = index % cut.pieces_per_block;
+    size_t i = 0;
+    while (piece >= cut.pieces[i]) {
+      piece -= cut.pieces[i++];
+    }
+    PackedTask task = tasks[i];
+    limit_task(cut, cut.step[i], piece, index / cut.pieces_per_block, task);
     task.scratch = scratch.worker(worker);
-    const size_t skipped =
-        static_cast<size_t>(part.m_begin) * task.out_stride;
-    task.out += skipped;
-    task.residual += task.residual == nullptr ? 0 : skipped;
     kernel_table().packed_linear(task);
   });
 }

@@ -3,8 +3,8 @@
 // kernels room.
 #pragma once
 
+#include <array>
 #include <span>
-#include <vector>
 
 #include "sheave/kernels/cpu_primitive.h"
 #include "sheave/kernels/kernel_table.h"
@@ -12,14 +12,8 @@
 
 namespace sheave::kernels {
 
-/// A packed weight without its array, which travels as an input.
-struct PackedSpec {
-  explicit PackedSpec(const PackedWeight& weight)
-      : layout(weight.layout), out_features(weight.out_features) {}
-
-  PackedLayout layout;
-  int out_features;
-};
+/// Weights that a product multiplies with at once, at most.
+constexpr size_t kMaxWeights = 3;
 
 /// x: [m, k] float32. norm_weight: [k] or null.
 struct ProductInput {
@@ -32,8 +26,7 @@ struct ProductInput {
 
 /// One of the weights that a product multiplies with, and where that goes.
 struct ProductOutput {
-  const PackedSpec* spec;
-  const uint8_t* panels;
+  const PackedWeight* weight;
   float* out; // [m, out_features]
   const float* bias;
   const float* residual;
@@ -41,19 +34,19 @@ struct ProductOutput {
 
 /// Floats of scratch that a product of m rows with these weights needs, shared
 /// and per worker.
-ScratchSize product_scratch(int m, int k, std::span<const PackedSpec> weights);
+ScratchSize product_scratch(int m, int k, std::span<const PackedWeight> weights);
 
 /// x, quantized for weights of some layouts.
 struct PreparedInput {
   QuantizedTokens tokens;
-  std::vector<const int32_t*> starts;   // per weight
-  std::vector<const float*> bias_sums;  // per weight
+  std::array<int32_t*, kMaxWeights> starts;  // per weight
+  std::array<float*, kMaxWeights> bias_sums; // per weight
 };
 
 /// Norms and quantizes the rows.
 PreparedInput prepare_input(
     const ProductInput& input,
-    std::span<const PackedSpec> weights,
+    std::span<const PackedWeight> weights,
     const Scratch& scratch);
 
 /// The task of one weight: all its panels, all tokens.

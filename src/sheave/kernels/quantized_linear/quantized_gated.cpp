@@ -15,7 +15,7 @@
 namespace sheave::kernels {
 namespace {
 
-/// Inputs: x, gate, up, norm weight if any.
+/// Inputs: x, and the norm weight if it is an input.
 class QuantizedGatedPrimitive : public CpuFloatPrimitive {
  public:
   QuantizedGatedPrimitive(
@@ -24,7 +24,7 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
       GateKind kind,
       const std::optional<NormWeight>& norm,
       std::vector<mx::array>& inputs)
-      : weights_{PackedSpec(gate), PackedSpec(up)},
+      : weights_{gate, up},
         kind_(kind),
         norm_(weight_of(norm), inputs),
         eps_(eps_of(norm)) {}
@@ -66,7 +66,6 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
       const int panel = index % columns * cut.panels;
       const int token = index / columns * cut.tokens;
       run_part(
-          inputs,
           input,
           {.panel = panel,
            .panels = std::min(cut.panels, panels - panel),
@@ -102,7 +101,6 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
 
   /// Both products of a part into scratch, then their gated product.
   void run_part(
-      const std::vector<mx::array>& inputs,
       const PreparedInput& input,
       const Part& part,
       float* memory,
@@ -121,19 +119,16 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
       PackedTask task = whole_task(
           input,
           i,
-          {.spec = &weights_[i],
-           .panels = inputs[1 + i].data<uint8_t>() +
-                     static_cast<size_t>(part.panel) *
-                         weights_[i].layout.panel_bytes(),
-           .out = nullptr,
+          {.weight = &weights_[i],
+           .out = products[i],
            .bias = nullptr,
            .residual = nullptr});
+      task.panels += static_cast<size_t>(part.panel) * task.panel_bytes;
       task.panel_end = part.panels;
       task.n = count;
       task.m_begin = part.token;
       task.m_end = part.token + part.tokens;
       task.out_stride = width;
-      task.out = products[i];
       task.scratch = scales;
       kernel_table().packed_linear(task);
     }
@@ -151,7 +146,7 @@ class QuantizedGatedPrimitive : public CpuFloatPrimitive {
     }
   }
 
-  std::array<PackedSpec, 2> weights_;
+  std::array<PackedWeight, 2> weights_;
   GateKind kind_;
   OptionalInput norm_;
   float eps_;
@@ -172,7 +167,7 @@ mx::array quantized_gated(
   if (use_reference()) {
     return quantized_gated_reference(x, gate, up, kind, norm);
   }
-  std::vector<mx::array> inputs = {contiguous_input(x), gate.data, up.data};
+  std::vector<mx::array> inputs = {contiguous_input(x)};
   auto primitive = std::make_shared<QuantizedGatedPrimitive>(
       gate,
       up,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kNormRows = 8; // per task
 
-/// Inputs: x, the weight, then what options name.
+/// Inputs: x, then those of the options that are inputs.
 class QuantizedLinearPrimitive : public CpuFloatPrimitive {
  public:
   QuantizedLinearPrimitive(
@@ -51,7 +51,7 @@ class QuantizedLinearPrimitive : public CpuFloatPrimitive {
       const std::vector<mx::array>& inputs,
       float* output,
       const Scratch& scratch) const override {
-    const bool normed = output_norm_.index >= 0;
+    const bool normed = output_norm_.present();
     const PreparedInput input = prepare_input(
         {.x = inputs[0].data<float>(),
          .m = inputs[0].shape(0),
@@ -61,8 +61,7 @@ class QuantizedLinearPrimitive : public CpuFloatPrimitive {
         {&weight_, 1},
         scratch);
     const ProductOutput product = {
-        .spec = &weight_,
-        .panels = inputs[1].data<uint8_t>(),
+        .weight = &weight_,
         .out = output,
         .bias = bias_.data(inputs),
         .residual = normed ? nullptr : residual_.data(inputs)};
@@ -101,7 +100,7 @@ class QuantizedLinearPrimitive : public CpuFloatPrimitive {
     });
   }
 
-  PackedSpec weight_;
+  PackedWeight weight_;
   OptionalInput norm_;
   OptionalInput bias_;
   OptionalInput output_norm_;
@@ -124,7 +123,7 @@ mx::array quantized_linear(
   if (use_reference()) {
     return quantized_linear_reference(x, weight, options);
   }
-  std::vector<mx::array> inputs = {contiguous_input(x), weight.data};
+  std::vector<mx::array> inputs = {contiguous_input(x)};
   auto primitive =
       std::make_shared<QuantizedLinearPrimitive>(weight, options, inputs);
   return {

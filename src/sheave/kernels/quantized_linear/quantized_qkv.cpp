@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kHeadRows = 8; // tokens per task
 
-/// Inputs: x, table, the three weights, then norms and biases as there are.
+/// Inputs: x, table, then those of the norms and biases that are inputs.
 /// Outputs: queries, keys, values.
 class QuantizedQKVPrimitive : public CpuPrimitive {
  public:
@@ -27,10 +27,7 @@ class QuantizedQKVPrimitive : public CpuPrimitive {
       const QKVProjections& p,
       const std::optional<NormWeight>& norm,
       std::vector<mx::array>& inputs)
-      : weights_{
-            PackedSpec(p.q_proj),
-            PackedSpec(p.k_proj),
-            PackedSpec(p.v_proj)},
+      : weights_{p.q_proj, p.k_proj, p.v_proj},
         norm_(weight_of(norm), inputs),
         head_norms_{
             OptionalInput(weight_of(p.q_norm), inputs),
@@ -69,14 +66,13 @@ class QuantizedQKVPrimitive : public CpuPrimitive {
          .eps = eps_},
         weights_,
         scratch);
-    std::vector<ProductOutput> products;
+    std::array<ProductOutput, 3> products = {};
     for (size_t i = 0; i < 3; ++i) {
-      products.push_back(
-          {.spec = &weights_[i],
-           .panels = inputs[2 + i].data<uint8_t>(),
-           .out = outputs[i].data<float>(),
-           .bias = biases_[i].data(inputs),
-           .residual = nullptr});
+      products[i] = {
+          .weight = &weights_[i],
+          .out = outputs[i].data<float>(),
+          .bias = biases_[i].data(inputs),
+          .residual = nullptr};
     }
     multiply(input, products, scratch);
     thread_pool().run(
@@ -130,7 +126,7 @@ class QuantizedQKVPrimitive : public CpuPrimitive {
     }
   }
 
-  std::array<PackedSpec, 3> weights_;
+  std::array<PackedWeight, 3> weights_;
   OptionalInput norm_;
   std::array<OptionalInput, 2> head_norms_;
   std::array<OptionalInput, 3> biases_;
@@ -158,10 +154,7 @@ std::array<mx::array, 3> quantized_qkv(
   }
   std::vector<mx::array> inputs = {
       contiguous_input(x),
-      contiguous_input(table),
-      p.q_proj.data,
-      p.k_proj.data,
-      p.v_proj.data};
+      contiguous_input(table)};
   auto primitive = std::make_shared<QuantizedQKVPrimitive>(p, norm, inputs);
   std::vector<mx::Shape> shapes;
   for (const PackedWeight* weight : {&p.q_proj, &p.k_proj, &p.v_proj}) {
