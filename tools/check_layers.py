@@ -23,7 +23,7 @@ ROOMS = {
     "models": ["nn", "cache", "kernels", "weights", "base"],
     "engine": [
         "models/model.h", "models/registry.h", "cache", "text", "base",
-        "kernels/profile.h", "kernels/runtime.h", "weights/text_assets.h",
+        "kernels/logits/logits.h", "kernels/profile.h", "kernels/runtime.h", "weights/text_assets.h",
     ],
     "server": ["engine", "text", "base"],
     "cli": ["server", "engine", "base"],

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sheave/engine/sampler.h"
+#include "sheave/kernels/logits/logits.h"
 #include "sheave/models/registry.h"
 #include "sheave/weights/checkpoint.h"
 
@@ -132,7 +132,7 @@ TEST_P(Golden, LogitsAndGreedyTokensMatch) {
     const float difference = row_difference(step_logits, step, last, last_row);
     EXPECT_LE(difference, golden.tolerance) << "step " << step;
     const int vocab = last.shape(1);
-    const int32_t greedy = argmax(
+    const int32_t greedy = kernels::argmax_logit(
         {last.data<float>() + last_row * vocab, static_cast<size_t>(vocab)});
     const int32_t expected = tokens.data<int32_t>()[step];
     ASSERT_EQ(greedy, expected) << "step " << step;

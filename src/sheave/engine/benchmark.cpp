@@ -13,7 +13,7 @@
 
 #include "sheave/base/check.h"
 #include "sheave/engine/generator.h"
-#include "sheave/engine/sampler.h"
+#include "sheave/kernels/logits/logits.h"
 #include "sheave/kernels/profile.h"
 
 namespace sheave {
@@ -132,7 +132,7 @@ void Rows::decode() {
   const auto vocabulary = static_cast<size_t>(logits.shape(1));
   const std::span<const float> values(logits.data<float>(), logits.size());
   for (size_t row = 0; row < next_.size(); ++row) {
-    next_[row] = argmax(values.subspan(row * vocabulary, vocabulary));
+    next_[row] = kernels::argmax_logit(values.subspan(row * vocabulary, vocabulary));
   }
 }
 

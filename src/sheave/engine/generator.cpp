@@ -116,35 +116,35 @@ int Generator::reuse_prefix(std::span<const int32_t> prompt) {
   return static_cast<int>(shared);
 }
 
-// Appends tokens to the conversation and returns their hidden states,
-// computed. A step that fails drops the caches, which may be half written.
-mx::array Generator::step(std::span<const int32_t> tokens) {
+// Appends tokens to the conversation; where `logits` is given, it gets those
+// of the last token. One evaluation either way. A step that fails drops the
+// caches, which may be half written.
+void Generator::step(
+    std::span<const int32_t> tokens,
+    std::vector<float>* logits) {
   try {
-    const mx::array ids(tokens.begin(), {static_cast<int>(tokens.size())});
-    mx::array hidden = language_model_.model().forward(
-        ids,
-        StepLayout::single(
-            static_cast<int>(cached_tokens_.size()),
-            static_cast<int>(tokens.size())),
+    const int count = static_cast<int>(tokens.size());
+    const Model& model = language_model_.model();
+    const mx::array hidden = model.forward(
+        mx::array(tokens.begin(), {count}),
+        StepLayout::single(static_cast<int>(cached_tokens_.size()), count),
         caches_);
-    hidden.eval();
+    if (logits == nullptr) {
+      mx::eval(hidden);
+    } else {
+      const int last = count - 1;
+      mx::array row = model.logits(
+          count == 1 ? hidden
+                     : mx::slice(hidden, {last, 0}, {count, hidden.shape(1)}));
+      row.eval();
+      logits->resize(row.size());
+      std::memcpy(logits->data(), row.data<float>(), row.nbytes());
+    }
     cached_tokens_.insert(cached_tokens_.end(), tokens.begin(), tokens.end());
-    return hidden;
   } catch (...) {
     reset();
     throw;
   }
-}
-
-// The logits of the last of the hidden rows.
-void Generator::read_logits(const mx::array& hidden, std::vector<float>& logits)
-    const {
-  const int last = hidden.shape(0) - 1;
-  mx::array row = language_model_.model().logits(
-      mx::slice(hidden, {last, 0}, {last + 1, hidden.shape(1)}));
-  row.eval();
-  logits.resize(row.size());
-  std::memcpy(logits.data(), row.data<float>(), row.nbytes());
 }
 
 // Computes what of the prompt isn't cached; false if cancelled on the way.
@@ -158,10 +158,8 @@ bool Generator::prefill(
     }
     const size_t done = cached_tokens_.size();
     const size_t count = std::min(kPrefillChunk, prompt.size() - done);
-    const mx::array hidden = step(prompt.subspan(done, count));
-    if (done + count == prompt.size()) {
-      read_logits(hidden, logits);
-    }
+    const bool last = done + count == prompt.size();
+    step(prompt.subspan(done, count), last ? &logits : nullptr);
   }
   return true;
 }
@@ -212,7 +210,7 @@ void Generator::decode(
       result.finish_reason = FinishReason::kContextFull;
       break;
     }
-    read_logits(step({&token, 1}), logits);
+    step({&token, 1}, &logits);
   }
   show(stream.finish());
 }

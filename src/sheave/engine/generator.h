@@ -88,7 +88,7 @@ class Generator {
 
  private:
   int reuse_prefix(std::span<const int32_t> prompt);
-  mx::array step(std::span<const int32_t> tokens);
+  void step(std::span<const int32_t> tokens, std::vector<float>* logits);
   bool prefill(
       std::span<const int32_t> prompt,
       const std::atomic<bool>* cancel,
@@ -99,7 +99,6 @@ class Generator {
       const std::atomic<bool>* cancel,
       std::vector<float>& logits,
       Generation& result);
-  void read_logits(const mx::array& hidden, std::vector<float>& logits) const;
   void reset();
 
   const LanguageModel& language_model_;

@@ -1,34 +1,11 @@
 #include "sheave/engine/sampler.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "sheave/base/check.h"
+#include "sheave/kernels/logits/logits.h"
 
 namespace sheave {
-namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
-float finite_or_lowest(float logit) {
-  return std::isnan(logit) ? kLowest : logit;
-}
-
-} // namespace
-
-int32_t argmax(std::span<const float> logits) {
-  size_t best = 0;
-  float best_logit = kLowest;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] > best_logit) {
-      best = i;
-      best_logit = logits[i];
-    }
-  }
-  return static_cast<int32_t>(best);
-}
-
 Sampler::Sampler(const SamplingParams& params)
     : params_(params), random_(params.seed) {}
 
@@ -39,16 +16,17 @@ double Sampler::uniform() {
 // Fills candidates_ with the tokens that may be drawn, the most likely first,
 // and their unnormalized probabilities relative to the best.
 void Sampler::restrict_candidates(std::span<const float> logits) {
-  const float best =
-      finite_or_lowest(logits[static_cast<size_t>(argmax(logits))]);
+  probabilities_.resize(logits.size());
+  kernels::relative_probabilities(
+      logits,
+      params_.temperature,
+      probabilities_);
   candidates_.clear();
   double total = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
-    const float gap = finite_or_lowest(logits[i]) - best;
-    const float probability = std::exp(gap / params_.temperature);
-    if (probability > 0) {
-      candidates_.push_back({static_cast<int32_t>(i), probability});
-      total += probability;
+    if (probabilities_[i] > 0) {
+      candidates_.push_back({static_cast<int32_t>(i), probabilities_[i]});
+      total += probabilities_[i];
     }
   }
   const auto likelier = [](const Candidate& a, const Candidate& b) {
@@ -86,11 +64,11 @@ void Sampler::restrict_candidates(std::span<const float> logits) {
 int32_t Sampler::sample(std::span<const float> logits) {
   SHEAVE_CHECK(!logits.empty(), "no logits to sample from");
   if (params_.temperature == 0) {
-    return argmax(logits);
+    return kernels::argmax_logit(logits);
   }
   restrict_candidates(logits);
   if (candidates_.empty()) { // every logit is NaN or minus infinity
-    return argmax(logits);
+    return kernels::argmax_logit(logits);
   }
   double total = 0;
   for (const Candidate& candidate : candidates_) {

@@ -20,7 +20,7 @@ struct SamplingParams {
 };
 
 /// Draws tokens for one request. The same seed and logits give the same
-/// tokens on every machine.
+/// tokens on every machine that has fused multiply-add.
 class Sampler {
  public:
   explicit Sampler(const SamplingParams& params);
@@ -42,10 +42,8 @@ class Sampler {
 
   SamplingParams params_;
   std::mt19937_64 random_;
+  std::vector<float> probabilities_;
   std::vector<Candidate> candidates_;
 };
-
-/// The id of the largest logit, the lowest id among equals; NaN never wins.
-int32_t argmax(std::span<const float> logits);
 
 } // namespace sheave

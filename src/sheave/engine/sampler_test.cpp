@@ -33,12 +33,6 @@ std::vector<float> logits_of(const std::vector<float>& probabilities) {
   return logits;
 }
 
-TEST(Argmax, TakesTheLowestIdAmongEqualsAndNeverNan) {
-  EXPECT_EQ(argmax(std::vector<float>{1, 3, 3, 2}), 1);
-  EXPECT_EQ(argmax(std::vector<float>{kNan, -5, kNan}), 1);
-  EXPECT_EQ(argmax(std::vector<float>{-kInf, -kInf}), 0);
-}
-
 TEST(Sampler, IsGreedyAtTemperatureZero) {
   const auto counts =
       draw({.temperature = 0, .top_p = 0.1F, .top_k = 2}, {0, 5, 4.9F}, 50);

@@ -195,6 +195,21 @@ struct KernelTable {
       float* out);
   void (*swiglu)(const float* gate, const float* up, int n, float* out);
   void (*geglu_tanh)(const float* gate, const float* up, int n, float* out);
+  float (*largest_logit)(const float* logits, int n);
+  int (*find_logits)(
+      const float* logits,
+      int n,
+      float threshold,
+      int capacity,
+      int32_t* indices,
+      int* next);
+  float (*sum_exp)(const float* logits, int n, float offset);
+  void (*exp_logits)(
+      const float* logits,
+      int n,
+      float offset,
+      float scale,
+      float* out);
   void (*attention)(const AttentionTile& tile);
   /// The same in two steps: each span's sums, of attention_sums_floats() of the
   /// tile's pairs, in any order; then the result, from the sums of all spans

@@ -23,4 +23,5 @@
 #include "sheave/kernels/attention/attention-inl.h"
 #include "sheave/kernels/rms_norm/rms_norm-inl.h"
 #include "sheave/kernels/kv_store/kv_store-inl.h"
+#include "sheave/kernels/logits/logits-inl.h"
 // clang-format on

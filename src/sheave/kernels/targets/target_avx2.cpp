@@ -42,6 +42,10 @@ const KernelTable* avx2_table() {
       .rms_norm = avx2::rms_norm,
       .swiglu = avx2::swiglu,
       .geglu_tanh = avx2::geglu_tanh,
+      .largest_logit = avx2::largest_logit,
+      .find_logits = avx2::find_logits,
+      .sum_exp = avx2::sum_exp,
+      .exp_logits = avx2::exp_logits,
       .attention = avx2::attention,
       .attention_span = avx2::attention_span,
       .attention_merge = avx2::attention_merge};

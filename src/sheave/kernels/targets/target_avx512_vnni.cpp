@@ -44,6 +44,10 @@ const KernelTable* avx512_vnni_table() {
       .rms_norm = avx512_vnni::rms_norm,
       .swiglu = avx512_vnni::swiglu,
       .geglu_tanh = avx512_vnni::geglu_tanh,
+      .largest_logit = avx512_vnni::largest_logit,
+      .find_logits = avx512_vnni::find_logits,
+      .sum_exp = avx512_vnni::sum_exp,
+      .exp_logits = avx512_vnni::exp_logits,
       .attention = avx512_vnni::attention,
       .attention_span = avx512_vnni::attention_span,
       .attention_merge = avx512_vnni::attention_merge};

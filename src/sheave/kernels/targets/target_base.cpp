@@ -27,6 +27,10 @@ const KernelTable* base_table() {
       .rms_norm = base::rms_norm,
       .swiglu = base::swiglu,
       .geglu_tanh = base::geglu_tanh,
+      .largest_logit = base::largest_logit,
+      .find_logits = base::find_logits,
+      .sum_exp = base::sum_exp,
+      .exp_logits = base::exp_logits,
       .attention = base::attention,
       .attention_span = base::attention_span,
       .attention_merge = base::attention_merge};
