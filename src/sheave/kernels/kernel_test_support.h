@@ -17,6 +17,8 @@
 
 namespace sheave::kernels::testing {
 
+namespace mx = mlx::core;
+
 /// Normal deviates from a seed.
 inline std::vector<float> random_floats(size_t n, unsigned seed) {
   std::mt19937 random(seed);

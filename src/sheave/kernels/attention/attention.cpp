@@ -159,9 +159,11 @@ class AttentionPrimitive : public CpuFloatPrimitive {
     };
     const auto num_tiles = static_cast<int>(tiles.size());
     if (spans.tasks.empty()) {
+      // The last tiles of a row see the most and go first, so that none of
+      // them is waited for at the end.
       thread_pool().run(num_tiles, [&](int i, int worker) {
-        kernel_table().attention(
-            tile_of_worker(static_cast<size_t>(i), worker));
+        const auto tile = static_cast<size_t>(num_tiles - 1 - i);
+        kernel_table().attention(tile_of_worker(tile, worker));
       });
       return;
     }

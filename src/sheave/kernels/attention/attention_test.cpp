@@ -269,6 +269,28 @@ TEST_P(Attention, GivesRaggedRowsWhatEachGetsAlone) {
   }
 }
 
+TEST_P(Attention, ReadsHalfPrecisionPlanesAsTheValuesTheyStandFor) {
+  for (const mx::Dtype dtype : {mx::float16, mx::bfloat16}) {
+    for (const int dims : {64, 72, 256}) {
+      for (const int tokens : {1, 2, 30}) {
+        const mx::Shape shape = {1, 2, 170, dims};
+        const mx::array keys = mx::astype(random_array(shape, 1), dtype);
+        const mx::array values = mx::astype(random_array(shape, 2), dtype);
+        KVView view = one_row(keys, values, 170, 300 - tokens, tokens, 130);
+        view.rows[0].ranges = {{{77, 170}, {0, 77}}};
+        const mx::array queries = random_array({tokens, 6, dims}, 3);
+        const mx::array result = attention(queries, view, {.scale = 0.1F});
+        view.planes[0] = {
+            .keys = mx::astype(keys, mx::float32),
+            .values = mx::astype(values, mx::float32)};
+        EXPECT_TRUE(
+            same_bits(attention(queries, view, {.scale = 0.1F}), result))
+            << "D " << dims << ", " << tokens << " tokens";
+      }
+    }
+  }
+}
+
 /// [1, 2, S, D] planes quantized, and the same as float32.
 struct QuantizedCase {
   KVPlanes quantized;

@@ -48,9 +48,9 @@ SHEAVE_KERNEL_INLINE void load_plain(
 }
 
 /// scale * q + bias for n elements of whole groups, rounded after the product
-/// and after the sum as MLX does.
-template <int kBits>
-SHEAVE_KERNEL_INLINE void load_quantized(
+/// and after the sum as MLX does. kExact: products are, so they may be fused.
+template <int kBits, bool kExact>
+SHEAVE_KERNEL_INLINE void dequantize_groups(
     const AttentionTile& tile,
     const PlaneRows& plane,
     size_t first,
@@ -67,10 +67,25 @@ SHEAVE_KERNEL_INLINE void load_quantized(
     const VF scale = splat(float_at(type, scales, group));
     const VF bias = splat(float_at(type, biases, group));
     for (const float* stop = to + size; to != stop; to += kLanes) {
-      const VI q = kBits == 8 ? widen_unsigned(data) : widen_nibbles(data);
-      store(to, __builtin_convertvector(q, VF) * scale + bias);
+      const VI quants = kBits == 8 ? widen_unsigned(data) : widen_nibbles(data);
+      const VF q = __builtin_convertvector(quants, VF);
+      store(to, kExact ? fmadd(q, scale, bias) : q * scale + bias);
       data += kLanes * kBits / 8;
     }
+  }
+}
+
+template <int kBits>
+SHEAVE_KERNEL_INLINE void load_quantized(
+    const AttentionTile& tile,
+    const PlaneRows& plane,
+    size_t first,
+    int n,
+    float* to) {
+  if (tile.plane_type == FloatType::kF32) {
+    dequantize_groups<kBits, false>(tile, plane, first, n, to);
+  } else { // 8 bits times 11 fit float32's 24
+    dequantize_groups<kBits, true>(tile, plane, first, n, to);
   }
 }
 
@@ -158,7 +173,8 @@ struct StoredRows {
 
   __attribute__((always_inline)) VF at(size_t row, size_t i) const {
     const uint8_t* p = data + 2 * (row * width + i);
-    return kType == FloatType::kF16 ? halves_to_floats(p) : bfloats_to_floats(p);
+    return kType == FloatType::kF16 ? halves_to_floats(p)
+                                    : bfloats_to_floats(p);
   }
 };
 

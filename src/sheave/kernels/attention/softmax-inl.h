@@ -155,8 +155,6 @@ SHEAVE_KERNEL_INLINE void
 raise_totals(const BlockSums& block, int pairs, const AttentionSums& sums) {
   for (int i = 0; i < pairs; i += kLanes) {
     const VF total = load(sums.totals + i) * load(block.factors + i);
-    store(
-        sums.totals + i,
-        total + fold_rows<Add>(block.lanes + i * kLanes));
+    store(sums.totals + i, total + fold_rows<Add>(block.lanes + i * kLanes));
   }
 }

@@ -4,8 +4,8 @@
 /// sums.
 constexpr int kValueColumns = kLanes == 16 ? 4 : 2;
 
-/// sums[p, i] = sums[p, i] * factors[p] + sum_j weights[p, j] values[j, i] for P
-/// pairs and C vectors from i = d on, j ascending within `keys`. values: rows
+/// sums[p, i] = sums[p, i] * factors[p] + sum_j weights[p, j] values[j, i] for
+/// P pairs and C vectors from i = d on, j ascending within `keys`. values: rows
 /// from key `origin` on.
 template <int P, int C, typename Rows>
 SHEAVE_KERNEL_INLINE void add_value_columns(
