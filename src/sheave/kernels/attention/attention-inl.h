@@ -195,7 +195,7 @@ SHEAVE_KERNEL_INLINE void score_chunk_of_few(
 
 /// scores[pair, j] = q . k for all chunks of keys and the pairs that see some
 /// of the chunk. Keys of a chunk beyond the block's get scores without meaning.
-SHEAVE_KERNEL_INLINE void score_block(
+SHEAVE_KERNEL_APART void score_block(
     const AttentionTile& tile,
     const Block& block,
     int width,
@@ -221,7 +221,7 @@ SHEAVE_KERNEL_INLINE void score_block(
 }
 
 /// Scores to weights; the maxima and totals follow.
-SHEAVE_KERNEL_INLINE void weigh_block(
+SHEAVE_KERNEL_APART void weigh_block(
     const AttentionTile& tile,
     const Block& block,
     const AttentionScratch& s,
@@ -284,7 +284,7 @@ SHEAVE_KERNEL_INLINE void add_rows(
 }
 
 /// The block's weighted values.
-SHEAVE_KERNEL_INLINE void add_block_values(
+SHEAVE_KERNEL_APART void add_block_values(
     const AttentionTile& tile,
     const Block& block,
     int width,
@@ -317,7 +317,7 @@ SHEAVE_KERNEL_INLINE void add_block_values(
 }
 
 /// The sums of one span. The queries are loaded.
-__attribute__((noinline)) void sum_span(
+SHEAVE_KERNEL_APART void sum_span(
     const AttentionTile& tile,
     int span,
     const AttentionScratch& s,

@@ -1,6 +1,10 @@
 // Stored keys and values, one row (a column of the cache) at a time, to
 // float32.
 
+/// For the parts of a tile's work that share no registers: in one function with
+/// the others they would be spilled in inner loops.
+#define SHEAVE_KERNEL_APART static __attribute__((noinline))
+
 /// kLanes unsigned bytes as int32.
 SHEAVE_KERNEL_INLINE VI widen_unsigned(const uint8_t* q) {
 #if SHEAVE_TARGET_LANES == 16
@@ -131,7 +135,7 @@ SHEAVE_KERNEL_INLINE void load_columns(
 
 /// The keys or values of positions [begin, end), one row of `width` floats
 /// each.
-SHEAVE_KERNEL_INLINE void load_positions(
+SHEAVE_KERNEL_APART void load_positions(
     const AttentionTile& tile,
     const PlaneRows& plane,
     int begin,
