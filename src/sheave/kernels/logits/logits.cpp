@@ -85,7 +85,15 @@ float log_sum_exp(std::span<const float> logits) {
   if (best == kLowest) {
     return kLowest;
   }
-  return best + std::log(table.sum_exp(logits.data(), size_of(logits), best));
+  // Short float32 sums, added up in double: one long sum would lose digits.
+  constexpr size_t kBlock = 1024;
+  double sum = 0;
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const auto block =
+        logits.subspan(begin, std::min(kBlock, logits.size() - begin));
+    sum += table.sum_exp(block.data(), size_of(block), best);
+  }
+  return static_cast<float>(best + std::log(sum));
 }
 
 void relative_probabilities(
