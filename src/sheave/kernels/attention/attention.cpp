@@ -42,7 +42,9 @@ PlanesSpec append_arrays(
 
 /// Where [S, n] of one row and K/V head begins in a [B, Hkv, S, n] array.
 const uint8_t* plane_of(const mx::array& x, int row, int kv_head) {
-  const auto plane = static_cast<size_t>(row * x.shape(1) + kv_head);
+  const size_t plane =
+      static_cast<size_t>(row) * static_cast<size_t>(x.shape(1)) +
+      static_cast<size_t>(kv_head);
   const size_t plane_bytes = static_cast<size_t>(x.shape(2)) *
                              static_cast<size_t>(x.shape(3)) * x.itemsize();
   return x.data<uint8_t>() + plane * plane_bytes;

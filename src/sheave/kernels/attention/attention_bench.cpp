@@ -5,7 +5,8 @@
 #include <mlx/random.h>
 #include <mlx/transforms.h>
 
-#include <algorithm>
+#include <cstddef>
+#include <vector>
 
 #include "sheave/kernels/attention/attention.h"
 #include "sheave/kernels/runtime.h"
@@ -60,26 +61,30 @@ size_t evaluated_bytes(const KVPlanes& planes) {
   return bytes;
 }
 
-/// `tokens` queries at the end of `columns` positions, until time is up.
+/// `tokens` queries at the end of `columns` positions, until time is up: once
+/// for each of `layers`, in one evaluation, as a model does.
 void attend(
     benchmark::State& state,
     const Shape& shape,
-    const KVPlanes& planes,
+    const std::vector<KVPlanes>& layers,
     int columns,
     int tokens) {
-  const KVView view = {
-      .planes = {planes},
-      .rows =
-          {{.num_tokens = tokens,
-            .first_position = columns - tokens,
-            .ranges = {{{0, columns}, {columns, columns}}}}},
-      .window = shape.window};
   mx::array queries =
       mx::random::normal({tokens, shape.query_heads, shape.head_dim});
   queries.eval();
   for (auto _ : state) {
-    mx::array out = attention(queries, view, {.scale = 0.125F});
-    out.eval();
+    std::vector<mx::array> outputs;
+    for (const KVPlanes& planes : layers) {
+      const KVView view = {
+          .planes = {planes},
+          .rows =
+              {{.num_tokens = tokens,
+                .first_position = columns - tokens,
+                .ranges = {{{0, columns}, {columns, columns}}}}},
+          .window = shape.window};
+      outputs.push_back(attention(queries, view, {.scale = 0.125F}));
+    }
+    mx::eval(outputs);
   }
 }
 
@@ -88,7 +93,7 @@ void prefill(benchmark::State& state, const Shape& shape) {
   constexpr int kTokens = 512;
   const KVPlanes planes = make_planes(shape, kTokens, 0);
   evaluated_bytes(planes);
-  attend(state, shape, planes, kTokens, kTokens);
+  attend(state, shape, {planes}, kTokens, kTokens);
   const double pairs = 0.5 * kTokens * (kTokens + 1) * shape.query_heads;
   state.counters["flops"] = benchmark::Counter(
       4.0 * shape.head_dim * pairs,
@@ -97,14 +102,20 @@ void prefill(benchmark::State& state, const Shape& shape) {
 
 void decode(benchmark::State& state, Shape shape) {
   configure({.threads = static_cast<int>(state.range(0)), .target = ""});
+  constexpr int kLayers = 8;
   const auto columns = static_cast<int>(state.range(1));
-  const KVPlanes planes =
-      make_planes(shape, columns, static_cast<int>(state.range(2)));
-  const auto bytes = static_cast<double>(evaluated_bytes(planes));
+  std::vector<KVPlanes> layers;
+  size_t bytes = 0;
+  for (int i = 0; i < kLayers; ++i) {
+    layers.push_back(
+        make_planes(shape, columns, static_cast<int>(state.range(2))));
+    bytes += evaluated_bytes(layers.back());
+  }
   shape.window = 0;
-  attend(state, shape, planes, columns, 1);
-  state.counters["bytes"] =
-      benchmark::Counter(bytes, benchmark::Counter::kIsIterationInvariantRate);
+  attend(state, shape, layers, columns, 1);
+  state.counters["bytes"] = benchmark::Counter(
+      static_cast<double>(bytes),
+      benchmark::Counter::kIsIterationInvariantRate);
 }
 
 BENCHMARK_CAPTURE(prefill, smollm2, kSmolLM2)
