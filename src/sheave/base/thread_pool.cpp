@@ -10,7 +10,8 @@ namespace {
 constexpr int kIndexBits = 20;
 constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
 constexpr int kMaxBatch = 1 << 19;
-constexpr int kSpins = 4000; // some tens of microseconds
+constexpr int kSpins = 500;    // some microseconds
+constexpr int kYields = 2000;  // about a millisecond
 
 void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -32,14 +33,20 @@ uint64_t generation_of(uint64_t ticket) {
   return ticket >> (2 * kIndexBits);
 }
 
-/// Waits until the value differs from `old`: spinning first, then asleep.
+/// Waits until the value differs from `old`: spinning first, then letting
+/// others run, then asleep. A thread that sleeps between the operations of a
+/// step comes back late, and on a busy machine on its waker's core.
 uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
-  for (int spin = 0; spin < kSpins; ++spin) {
+  for (int round = 0; round < kSpins + kYields; ++round) {
     const uint32_t now = value.load(std::memory_order_acquire);
     if (now != old) {
       return now;
     }
-    pause_briefly();
+    if (round < kSpins) {
+      pause_briefly();
+    } else {
+      std::this_thread::yield();
+    }
   }
   value.wait(old, std::memory_order_acquire);
   return value.load(std::memory_order_acquire);

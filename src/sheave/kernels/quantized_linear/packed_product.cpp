@@ -183,14 +183,17 @@ PackedTask whole_task(
 }
 
 int panels_per_task(int panels, size_t panel_bytes, int m) {
-  // About 32 KiB of weights when tokens are few, larger pieces of a large
-  // matrix; one panel when each is multiplied with many tokens.
-  constexpr size_t kTaskBytes = size_t{32} << 10;
-  if (m > 16) {
+  // Few tokens: memory is the limit, and each task's first lines come slowly,
+  // so few large tasks. Many tokens: each panel is work enough.
+  constexpr size_t kTaskBytes = size_t{512} << 10;
+  constexpr size_t kFewestTasks = 8;
+  if (m > kTokenTile) {
     return 1;
   }
-  const int few = static_cast<int>(std::max<size_t>(1, kTaskBytes / panel_bytes));
-  return std::max(few, panels / 256);
+  const auto count = static_cast<size_t>(panels);
+  const size_t tasks =
+      std::max(kFewestTasks, count * panel_bytes / kTaskBytes);
+  return static_cast<int>((count + tasks - 1) / tasks);
 }
 
 int tokens_per_task(int k) {
