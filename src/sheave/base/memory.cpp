@@ -2,6 +2,10 @@
 
 #include <sys/resource.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace sheave {
 
 uint64_t peak_rss_bytes() {
@@ -14,6 +18,15 @@ uint64_t peak_rss_bytes() {
   return peak;
 #else
   return peak * 1024; // Linux counts in KiB
+#endif
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kLargestBlock = 32 << 20; // the most that glibc takes
+  constexpr int kKept = 256 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLargestBlock);
+  mallopt(M_TRIM_THRESHOLD, kKept);
 #endif
 }
 

@@ -11,6 +11,7 @@
 
 #include "sheave/base/check.h"
 #include "sheave/base/file_error.h"
+#include "sheave/base/memory.h"
 #include "sheave/cli/command_support.h"
 #include "sheave/cli/commands.h"
 #include "sheave/engine/build_info.h"
@@ -72,6 +73,7 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace sheave; // NOLINT(google-build-using-namespace): main's own
+  keep_freed_memory();
   try {
     return run_program(argc, argv);
   } catch (const CommandError& error) {

@@ -139,7 +139,7 @@ SHEAVE_KERNEL_INLINE void
 take_group(const uint8_t*& at, __m512i (&weights)[8]) {
   unpack_group<kBits>(at, weights);
   at += 64 * kBits;
-  if constexpr (M <= 4) {
+  if constexpr (M <= 8) {
     for (int line = 0; line < kBits; ++line) {
       _mm_prefetch(at + 2048 + 64 * line, _MM_HINT_T0);
     }
