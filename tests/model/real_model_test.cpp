@@ -56,22 +56,34 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(model.param) == "smollm2" ? "SmolLM2" : "Gemma3";
     });
 
-TEST_P(RealModel, PerplexityIsWithinOnePercentOfLlamaCpp) {
-  const Json recorded =
-      read_json(fixtures() / "perplexity" / "expected.json").at(GetParam());
-  const Json& expected = recorded.at("512");
-  const LanguageModel model = LanguageModel::load(bundled(GetParam()));
+/// Perplexity of the recorded text with this arithmetic.
+double perplexity_of(
+    const char* name,
+    const Json& recorded,
+    Arithmetic arithmetic) {
+  const LanguageModel model =
+      LanguageModel::load(bundled(name), {.arithmetic = arithmetic});
   const auto got = perplexity(
       model,
       read_file(
           fixtures() / "perplexity" / recorded.at("text").get<std::string>()),
       {.context_tokens = 512});
-  ASSERT_TRUE(got) << got.error().message;
-  EXPECT_EQ(got->chunks, expected.at("chunks").get<int>());
-  const double llama_cpp = expected.at("perplexity").get<double>();
-  RecordProperty("perplexity", std::to_string(got->perplexity));
-  EXPECT_NEAR(got->perplexity / llama_cpp, 1.0, 0.01)
-      << got->perplexity << " against " << llama_cpp;
+  EXPECT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->chunks, recorded.at("512").at("chunks").get<int>());
+  return got->perplexity;
+}
+
+TEST_P(RealModel, PerplexityIsThatOfLlamaCppAndOfExactArithmetic) {
+  const Json recorded =
+      read_json(fixtures() / "perplexity" / "expected.json").at(GetParam());
+  const double llama_cpp = recorded.at("512").at("perplexity").get<double>();
+  const double fast = perplexity_of(GetParam(), recorded, Arithmetic::kFast);
+  const double exact = perplexity_of(GetParam(), recorded, Arithmetic::kExact);
+  RecordProperty("perplexity", std::to_string(fast));
+  RecordProperty("exact_perplexity", std::to_string(exact));
+  EXPECT_NEAR(fast / llama_cpp, 1.0, 0.01) << fast << " against " << llama_cpp;
+  EXPECT_NEAR(exact / llama_cpp, 1.0, 0.01) << exact << " against " << llama_cpp;
+  EXPECT_NEAR(fast / exact, 1.0, 0.005) << fast << " against " << exact;
 }
 
 TEST_P(RealModel, TokenizesAsTheReferenceDoes) {
@@ -95,7 +107,9 @@ TEST_P(RealModel, GreedyTextIsAsRecorded) {
   const Json recorded =
       read_json(fixtures() / "greedy" / "greedy.json").at(GetParam());
   ASSERT_EQ(recorded.size(), 5U);
-  const LanguageModel model = LanguageModel::load(bundled(GetParam()));
+  const LanguageModel model = LanguageModel::load(
+      bundled(GetParam()),
+      {.arithmetic = Arithmetic::kExact}); // as the recorded texts are
   for (const Json& example : recorded) {
     const auto prompt = example.at("prompt").get<std::string>();
     const std::vector<ChatMessage> messages = {{"user", prompt}};
