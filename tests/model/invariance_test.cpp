@@ -29,13 +29,13 @@ struct RowPlan {
   int chunk;
 };
 
-std::vector<int32_t> random_tokens(const Model& model, int count, unsigned seed) {
+std::vector<int32_t>
+random_tokens(const Model& model, int count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<int32_t> tokens;
   for (int i = 0; i < count; ++i) {
-    tokens.push_back(
-        static_cast<int32_t>(random() % static_cast<unsigned>(
-                                            model.config().vocab_size)));
+    tokens.push_back(static_cast<int32_t>(
+        random() % static_cast<unsigned>(model.config().vocab_size)));
   }
   return tokens;
 }
@@ -48,7 +48,9 @@ std::vector<float> values(const mx::array& x) {
 
 /// Feeds all rows side by side and returns row 0's hidden states, token by
 /// token, then the logits of its last token.
-std::vector<float> run_rows(const Model& model, const std::vector<RowPlan>& rows) {
+std::vector<float> run_rows(
+    const Model& model,
+    const std::vector<RowPlan>& rows) {
   LayerCaches caches =
       model.make_caches({.num_rows = static_cast<int>(rows.size())});
   std::vector<float> result;
@@ -64,7 +66,8 @@ std::vector<float> run_rows(const Model& model, const std::vector<RowPlan>& rows
           {.first_token = static_cast<int>(packed.size()),
            .num_tokens = static_cast<int>(count),
            .first_position = static_cast<int>(done[r])});
-      const auto begin = rows[r].tokens.begin() + static_cast<ptrdiff_t>(done[r]);
+      const auto begin =
+          rows[r].tokens.begin() + static_cast<ptrdiff_t>(done[r]);
       packed.insert(packed.end(), begin, begin + static_cast<ptrdiff_t>(count));
       done[r] += count;
     }
@@ -73,7 +76,8 @@ std::vector<float> run_rows(const Model& model, const std::vector<RowPlan>& rows
         layout,
         caches);
     const int count = layout.rows[0].num_tokens;
-    const auto own = values(mx::slice(hidden, {0, 0}, {count, hidden.shape(1)}));
+    const auto own =
+        values(mx::slice(hidden, {0, 0}, {count, hidden.shape(1)}));
     result.insert(result.end(), own.begin(), own.end());
     if (done[0] == rows[0].tokens.size()) {
       const auto logits = values(model.logits(

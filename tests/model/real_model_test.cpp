@@ -57,10 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 /// Perplexity of the recorded text with this arithmetic.
-double perplexity_of(
-    const char* name,
-    const Json& recorded,
-    Arithmetic arithmetic) {
+double
+perplexity_of(const char* name, const Json& recorded, Arithmetic arithmetic) {
   const LanguageModel model =
       LanguageModel::load(bundled(name), {.arithmetic = arithmetic});
   const auto got = perplexity(
@@ -82,7 +80,8 @@ TEST_P(RealModel, PerplexityIsThatOfLlamaCppAndOfExactArithmetic) {
   RecordProperty("perplexity", std::to_string(fast));
   RecordProperty("exact_perplexity", std::to_string(exact));
   EXPECT_NEAR(fast / llama_cpp, 1.0, 0.01) << fast << " against " << llama_cpp;
-  EXPECT_NEAR(exact / llama_cpp, 1.0, 0.01) << exact << " against " << llama_cpp;
+  EXPECT_NEAR(exact / llama_cpp, 1.0, 0.01)
+      << exact << " against " << llama_cpp;
   EXPECT_NEAR(fast / exact, 1.0, 0.005) << fast << " against " << exact;
 }
 

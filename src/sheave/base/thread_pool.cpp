@@ -10,8 +10,8 @@ namespace {
 constexpr int kIndexBits = 20;
 constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
 constexpr int kMaxBatch = 1 << 19;
-constexpr int kSpins = 500;    // some microseconds
-constexpr int kYields = 2000;  // about a millisecond
+constexpr int kSpins = 500;   // some microseconds
+constexpr int kYields = 2000; // about a millisecond
 
 void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)

@@ -33,9 +33,7 @@ mx::array moved(
     const int source = position % from.columns;
     const int target = position % to.columns;
     const int run = std::min(
-        {from.offset - position,
-         from.columns - source,
-         to.columns - target});
+        {from.offset - position, from.columns - source, to.columns - target});
     plane = mx::slice_update(
         plane,
         mx::slice(

@@ -24,7 +24,10 @@ constexpr PlanesShape kShape = {
 constexpr int kRowMark = 10000;
 
 /// Appends counts[r] tokens to row r and checks what each row shows.
-void append_rows(RowKVCache& cache, const std::vector<int>& counts, int window) {
+void append_rows(
+    RowKVCache& cache,
+    const std::vector<int>& counts,
+    int window) {
   StepLayout layout;
   std::vector<mx::array> keys;
   int token = 0;
@@ -84,7 +87,8 @@ TEST(RowKVCache, HoldsForRandomStepsOfSeveralRows) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const int window = random() % 3 == 0 ? 0 : 1 + static_cast<int>(random() % 400);
+    const int window =
+        random() % 3 == 0 ? 0 : 1 + static_cast<int>(random() % 400);
     const int rows = 1 + static_cast<int>(random() % 4);
     RowKVCache cache(kShape, rows, window);
     int largest = 1;
@@ -101,10 +105,13 @@ TEST(RowKVCache, HoldsForRandomStepsOfSeveralRows) {
       append_rows(cache, counts, window);
     }
     if (window > 0) {
-      const size_t columns = cache.nbytes() /
-                             (size_t{2} * testing::kHeads * testing::kHeadDim * 4) /
-                             static_cast<size_t>(rows);
-      EXPECT_LE(columns, static_cast<size_t>(window + largest + RowRing::kStep));
+      const size_t columns =
+          cache.nbytes() /
+          (size_t{2} * testing::kHeads * testing::kHeadDim * 4) /
+          static_cast<size_t>(rows);
+      EXPECT_LE(
+          columns,
+          static_cast<size_t>(window + largest + RowRing::kStep));
     }
   }
 }

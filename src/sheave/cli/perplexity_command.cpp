@@ -26,7 +26,8 @@ struct PerplexityCommandOptions {
 void measure(const PerplexityCommandOptions& options) {
   const std::string text = read_text(options.file);
   configure_threads(options.threads);
-  const LanguageModel model = load_model(options.model, arithmetic(options.exact));
+  const LanguageModel model =
+      load_model(options.model, arithmetic(options.exact));
   Perplexity result;
   {
     ProgressBar bar("perplexity", stderr);

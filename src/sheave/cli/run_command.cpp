@@ -185,7 +185,8 @@ std::optional<std::string> find_prompt(const RunOptions& options) {
 int run(RunOptions options) {
   const std::optional<std::string> prompt = find_prompt(options);
   configure_threads(options.threads);
-  const LanguageModel model = load_model(options.model, arithmetic(options.exact));
+  const LanguageModel model =
+      load_model(options.model, arithmetic(options.exact));
   if (!options.raw && !model.has_chat_template()) {
     say("sheave: the model has no chat template; completing text as it is "
         "(--raw says the same without this note)");

@@ -38,8 +38,7 @@ class Rows {
   Rows(const Model& model, mx::Dtype cache_dtype, int batch)
       : model_(model),
         batch_(batch),
-        caches_(model.make_caches(
-            {.dtype = cache_dtype, .num_rows = batch})),
+        caches_(model.make_caches({.dtype = cache_dtype, .num_rows = batch})),
         random_(kTokenSeed) {}
 
   int64_t steps() const {
@@ -132,7 +131,8 @@ void Rows::decode() {
   const auto vocabulary = static_cast<size_t>(logits.shape(1));
   const std::span<const float> values(logits.data<float>(), logits.size());
   for (size_t row = 0; row < next_.size(); ++row) {
-    next_[row] = kernels::argmax_logit(values.subspan(row * vocabulary, vocabulary));
+    next_[row] =
+        kernels::argmax_logit(values.subspan(row * vocabulary, vocabulary));
   }
 }
 

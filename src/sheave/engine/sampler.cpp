@@ -17,10 +17,7 @@ double Sampler::uniform() {
 // and their unnormalized probabilities relative to the best.
 void Sampler::restrict_candidates(std::span<const float> logits) {
   probabilities_.resize(logits.size());
-  kernels::relative_probabilities(
-      logits,
-      params_.temperature,
-      probabilities_);
+  kernels::relative_probabilities(logits, params_.temperature, probabilities_);
   candidates_.clear();
   double total = 0;
   for (size_t i = 0; i < logits.size(); ++i) {

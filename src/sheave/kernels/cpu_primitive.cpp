@@ -69,9 +69,8 @@ std::vector<mx::array> weak_copies(const std::vector<mx::array>& arrays) {
 } // namespace
 
 mx::array contiguous_stored(mx::array x) {
-  const bool ours =
-      x.has_primitive() &&
-      dynamic_cast<const CpuPrimitive*>(&x.primitive()) != nullptr;
+  const bool ours = x.has_primitive() && dynamic_cast<const CpuPrimitive*>(
+                                             &x.primitive()) != nullptr;
   const bool known = ours || (x.is_available() && x.flags().row_contiguous);
   return known ? x : mx::contiguous(x);
 }
@@ -80,8 +79,7 @@ mx::array contiguous_input(const mx::array& x) {
   return contiguous_stored(mx::astype(x, mx::float32));
 }
 
-CpuPrimitive::CpuPrimitive()
-    : Primitive(mx::default_stream(mx::Device::cpu)) {}
+CpuPrimitive::CpuPrimitive() : Primitive(mx::default_stream(mx::Device::cpu)) {}
 
 void CpuPrimitive::allocate(
     const std::vector<mx::array>& /*inputs*/,

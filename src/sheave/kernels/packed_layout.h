@@ -17,9 +17,9 @@ enum class PackedScales { kF32, kF16, kBF16, kSuper };
 /// 64 bytes at i hold the registers i * (8 / width) and on, from the low bits
 /// up. The scales of all groups come first, 16 rows side by side.
 struct PackedLayout {
-  int bits;         // 2, 3, 4, 5, 6 or 8
-  int zero;         // subtracted from every quant
-  int scale_group;  // columns per scale: 16, 32, 64 or 128
+  int bits;        // 2, 3, 4, 5, 6 or 8
+  int zero;        // subtracted from every quant
+  int scale_group; // columns per scale: 16, 32, 64 or 128
   bool has_bias;
   PackedScales scales;
   int in_features;

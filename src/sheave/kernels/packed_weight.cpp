@@ -77,8 +77,7 @@ PackedLayout packed_layout(const Weight& weight) {
     case WeightFormat::kQ6_K:
       return layout(6, 32, 16, false);
     default: {
-      PackedLayout affine =
-          layout(weight.bits, 0, weight.group_size, true);
+      PackedLayout affine = layout(weight.bits, 0, weight.group_size, true);
       affine.scales = affine_scales(float_type(weight.scales->dtype()));
       return affine;
     }
@@ -271,7 +270,8 @@ void unpack_row(
   const auto scales = row_scales(layout, panel, row);
   const uint8_t* quants = panel + layout.scale_bytes();
   for (int i = 0; i < layout.in_features; ++i) {
-    const GroupScale& group = scales[static_cast<size_t>(i / layout.scale_group)];
+    const GroupScale& group =
+        scales[static_cast<size_t>(i / layout.scale_group)];
     const int q = quant_at(layout, quants, row, i) - layout.zero;
     const float scaled = group.scale * static_cast<float>(q);
     out[i] = layout.has_bias ? scaled + group.bias : scaled;
@@ -283,16 +283,16 @@ void unpack_row(
 size_t PackedLayout::scale_bytes() const {
   const auto groups = static_cast<size_t>(in_features / scale_group);
   const size_t per_group = has_bias ? 2 : 1;
-  const size_t supers =
-      scales == PackedScales::kSuper ? static_cast<size_t>(in_features) / 256
-                                     : 0;
+  const size_t supers = scales == PackedScales::kSuper
+                            ? static_cast<size_t>(in_features) / 256
+                            : 0;
   return whole_lines(
       kPanelRows * per_group * (groups * scale_size(scales) + supers * 2));
 }
 
 size_t PackedLayout::panel_bytes() const {
-  return scale_bytes() + static_cast<size_t>(in_features) / 32 *
-                             static_cast<size_t>(64 * bits);
+  return scale_bytes() +
+         static_cast<size_t>(in_features) / 32 * static_cast<size_t>(64 * bits);
 }
 
 bool packable(const Weight& weight) {
@@ -351,8 +351,8 @@ mx::array dequantize(const PackedWeight& weight) {
   thread_pool().run(weight.out_features, [&](int row, int) {
     unpack_row(
         weight.layout,
-        data.data<uint8_t>() + static_cast<size_t>(row / kPanelRows) *
-                                   weight.layout.panel_bytes(),
+        data.data<uint8_t>() +
+            static_cast<size_t>(row / kPanelRows) * weight.layout.panel_bytes(),
         row % kPanelRows,
         values.data() + static_cast<size_t>(row) * columns);
   });

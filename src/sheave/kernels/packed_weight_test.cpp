@@ -58,9 +58,7 @@ TEST(PackedWeight, LiesOnWholeLinesAndOutlivesItsAllocator) {
     pack(weight, slabs);
     packed = pack(weight, slabs);
   }
-  EXPECT_EQ(
-      reinterpret_cast<uintptr_t>(packed->data.data<uint8_t>()) % 64,
-      0U);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(packed->data.data<uint8_t>()) % 64, 0U);
   EXPECT_TRUE(same_bits(dequantize(*packed), dequantize(weight)));
 }
 

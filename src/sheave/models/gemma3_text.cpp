@@ -16,12 +16,7 @@
 namespace sheave {
 namespace {
 
-struct Block {
-  SelfAttention self_attn;
-  GatedMLP mlp;
-};
-
-Block load_block(const LayerLoader& load, int layer) {
+DecoderBlock load_block(const LayerLoader& load, int layer) {
   const ModelConfig& config = load.config();
   const auto norm = [&](const char* name) {
     return load.norm(layer_prefix(layer) + name, config.hidden_size);
@@ -31,12 +26,12 @@ Block load_block(const LayerLoader& load, int layer) {
       .head_norms = true,
       .scale = 1.0F / std::sqrt(config.query_pre_attn_scalar)};
   return {
-      .self_attn = load.attention(
+      load.attention(
           layer,
           attention,
           {.before = norm(".input_layernorm"),
            .after = norm(".post_attention_layernorm")}),
-      .mlp = load.mlp(
+      load.mlp(
           layer,
           false,
           {.before = norm(".pre_feedforward_layernorm"),
@@ -72,7 +67,7 @@ class Gemma3TextModel : public Model {
     const float scale = std::sqrt(static_cast<float>(config_.hidden_size));
     mx::array h = embed_tokens_(tokens) * mx::array(scale);
     for (size_t i = 0; i < layers_.size(); ++i) {
-      h = layers_[i].mlp(layers_[i].self_attn(h, step, *caches[i]));
+      h = layers_[i](h, step, *caches[i]);
     }
     return norm_(h);
   }
@@ -90,7 +85,7 @@ class Gemma3TextModel : public Model {
  private:
   ModelConfig config_;
   Embedding embed_tokens_;
-  std::vector<Block> layers_;
+  std::vector<DecoderBlock> layers_;
   RMSNorm norm_;
   std::optional<Linear> lm_head_;
 };

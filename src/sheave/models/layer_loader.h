@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sheave/models/model.h"
+#include "sheave/nn/decoder_block.h"
 #include "sheave/nn/gated_mlp.h"
 #include "sheave/nn/linear.h"
 #include "sheave/nn/rms_norm.h"
@@ -21,8 +22,9 @@ struct AttentionTraits {
   float scale = 0.0F;      // multiplies q.k; 0 means 1 / sqrt(head_dim)
 };
 
-/// Reads layers of one checkpoint, whose lifetime encloses its own. Every call throws FileError, naming the
-/// tensor, when it is missing or its shape isn't what the config asks for.
+/// Reads layers of one checkpoint, whose lifetime encloses its own. Every call
+/// throws FileError, naming the tensor, when it is missing or its shape isn't
+/// what the config asks for.
 class LayerLoader {
  public:
   LayerLoader(const Checkpoint& checkpoint, Arithmetic arithmetic);
@@ -44,10 +46,8 @@ class LayerLoader {
 
   /// Layer `layer` of those named "model.layers.N.self_attn" and
   /// "model.layers.N.mlp", with the norms that surround them.
-  SelfAttention attention(
-      int layer,
-      const AttentionTraits& traits,
-      BranchNorms norms) const;
+  SelfAttention
+  attention(int layer, const AttentionTraits& traits, BranchNorms norms) const;
   GatedMLP mlp(int layer, bool bias, BranchNorms norms) const;
 
  private:

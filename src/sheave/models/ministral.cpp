@@ -8,8 +8,7 @@ namespace {
 
 class MinistralModel : public PreNormDecoder {
  public:
-  explicit MinistralModel(const LayerLoader& load)
-      : PreNormDecoder(load, {}) {}
+  explicit MinistralModel(const LayerLoader& load) : PreNormDecoder(load, {}) {}
 };
 
 SHEAVE_REGISTER_MODEL("ministral", MinistralModel);

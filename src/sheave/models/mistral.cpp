@@ -9,8 +9,7 @@ namespace {
 
 class MistralModel : public PreNormDecoder {
  public:
-  explicit MistralModel(const LayerLoader& load)
-      : PreNormDecoder(load, {}) {}
+  explicit MistralModel(const LayerLoader& load) : PreNormDecoder(load, {}) {}
 };
 
 SHEAVE_REGISTER_MODEL("mistral", MistralModel);

@@ -21,8 +21,7 @@ LayerCaches make_layer_caches(
   }
   LayerCaches caches;
   for (const LayerType type : config.layer_types) {
-    const int window =
-        type == LayerType::kSliding ? *config.sliding_window : 0;
+    const int window = type == LayerType::kSliding ? *config.sliding_window : 0;
     if (rows) {
       caches.push_back(make_row_kv_cache(shape, options.num_rows, window));
     } else {

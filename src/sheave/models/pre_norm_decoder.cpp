@@ -14,17 +14,12 @@ PreNormDecoder::PreNormDecoder(
   for (int layer = 0; layer < config_.num_hidden_layers; ++layer) {
     const auto norms = [&](const char* name) {
       return BranchNorms{
-          .before =
-              load.norm(layer_prefix(layer) + name, config_.hidden_size),
+          .before = load.norm(layer_prefix(layer) + name, config_.hidden_size),
           .after = std::nullopt};
     };
-    layers_.push_back(
-        {.self_attn =
-             load.attention(layer, traits.attention, norms(".input_layernorm")),
-         .mlp = load.mlp(
-             layer,
-             traits.mlp_bias,
-             norms(".post_attention_layernorm"))});
+    layers_.emplace_back(
+        load.attention(layer, traits.attention, norms(".input_layernorm")),
+        load.mlp(layer, traits.mlp_bias, norms(".post_attention_layernorm")));
   }
 }
 
@@ -36,7 +31,7 @@ mx::array PreNormDecoder::forward(
   const Step step(layout);
   mx::array h = embed_tokens_(tokens);
   for (size_t i = 0; i < layers_.size(); ++i) {
-    h = layers_[i].mlp(layers_[i].self_attn(h, step, *caches[i]));
+    h = layers_[i](h, step, *caches[i]);
   }
   return norm_(h);
 }

@@ -35,14 +35,9 @@ class PreNormDecoder : public Model {
   mx::array logits(const mx::array& hidden) const override;
 
  private:
-  struct Block {
-    SelfAttention self_attn;
-    GatedMLP mlp;
-  };
-
   ModelConfig config_;
   Embedding embed_tokens_;
-  std::vector<Block> layers_;
+  std::vector<DecoderBlock> layers_;
   RMSNorm norm_;
   std::optional<Linear> lm_head_;
 };

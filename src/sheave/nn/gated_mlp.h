@@ -27,6 +27,10 @@ class GatedMLP {
   /// x: [T, hidden_size] float32. Returns x plus the branch, [T, hidden_size].
   mx::array operator()(const mx::array& x) const;
 
+  const GatedMLPParts& parts() const {
+    return parts_;
+  }
+
  private:
   mx::array gated(const mx::array& x) const;
 

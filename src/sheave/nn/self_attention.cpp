@@ -47,20 +47,25 @@ std::optional<kernels::QKVProjections> fused_projections(
 SelfAttention::SelfAttention(SelfAttentionParts parts)
     : parts_(std::move(parts)), fused_(fused_projections(parts_)) {}
 
+mx::array SelfAttention::attend(
+    const mx::array& x,
+    const Step& step,
+    Cache& cache) const {
+  const auto [queries, keys, values] = project(x, step.rope_table(parts_.rope));
+  return kernels::attention(
+      queries,
+      cache.append(keys, values, step.layout()),
+      {.scale = parts_.scale, .logit_softcap = parts_.logit_softcap});
+}
+
 mx::array SelfAttention::operator()(
     const mx::array& x,
     const Step& step,
     Cache& cache) const {
-  const auto& p = parts_;
-  const auto [queries, keys, values] = project(x, step.rope_table(p.rope));
-  const mx::array attended = kernels::attention(
-      queries,
-      cache.append(keys, values, step.layout()),
-      {.scale = p.scale, .logit_softcap = p.logit_softcap});
-  return p.o_proj(
-      attended,
-      {.output_norm = p.norms.after ? &*p.norms.after : nullptr,
-       .residual = &x});
+  const auto& after = parts_.norms.after;
+  return parts_.o_proj(
+      attend(x, step, cache),
+      {.output_norm = after ? &*after : nullptr, .residual = &x});
 }
 
 std::array<mx::array, 3> SelfAttention::project(

@@ -1,6 +1,6 @@
 // SelfAttention: projections, optional query and key norms, RoPE, the cache,
-// attention, output projection, as a residual branch. Which of these a family has is said by what
-// the caller passes; no family is named here.
+// attention, output projection, as a residual branch. Which of these a family
+// has is said by what the caller passes; no family is named here.
 #pragma once
 
 #include <mlx/array.h>
@@ -44,6 +44,13 @@ class SelfAttention {
   /// `cache` and returns x plus the branch, [T, hidden_size].
   mx::array operator()(const mx::array& x, const Step& step, Cache& cache)
       const;
+
+  /// The same up to the output projection: [T, Hq * D].
+  mx::array attend(const mx::array& x, const Step& step, Cache& cache) const;
+
+  const SelfAttentionParts& parts() const {
+    return parts_;
+  }
 
  private:
   /// Queries, keys and values of before(x), [T, H, D] each.

@@ -100,10 +100,9 @@ class StoreKVPrimitive : public CpuPrimitive {
         const auto column = static_cast<size_t>(write.column + i);
         kernel_table().store_floats(
             type,
-            packed.data<float>() +
-                (token * static_cast<size_t>(heads) +
-                 static_cast<size_t>(head)) *
-                    static_cast<size_t>(dims),
+            packed.data<float>() + (token * static_cast<size_t>(heads) +
+                                    static_cast<size_t>(head)) *
+                                       static_cast<size_t>(dims),
             dims,
             plane.data<uint8_t>() +
                 (plane_index * columns + column) * row_bytes);
@@ -127,12 +126,11 @@ void check_planes(const KVPlanes& planes, const mx::array& packed) {
   if (planes.bits != 0) {
     fail_check("quantized planes can't be written yet");
   }
-  const bool fits = planes.keys.ndim() == 4 &&
-                    planes.keys.shape() == planes.values.shape() &&
-                    planes.keys.dtype() == planes.values.dtype() &&
-                    packed.ndim() == 3 &&
-                    planes.keys.shape(1) == packed.shape(1) &&
-                    planes.keys.shape(3) == packed.shape(2);
+  const bool fits =
+      planes.keys.ndim() == 4 && planes.keys.shape() == planes.values.shape() &&
+      planes.keys.dtype() == planes.values.dtype() && packed.ndim() == 3 &&
+      planes.keys.shape(1) == packed.shape(1) &&
+      planes.keys.shape(3) == packed.shape(2);
   if (!fits) {
     fail_check(
         "expected planes [B, Hkv, S, D] for tokens [T, Hkv, D], got ",

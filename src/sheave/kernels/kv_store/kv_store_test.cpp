@@ -60,8 +60,20 @@ TEST_P(StoreKV, RoundsAsMlxDoes) {
     x[i] *= std::pow(2.0F, static_cast<float>(i % 48) - 30.0F);
   }
   const float special[] = {
-      0.0F, -0.0F, infinity, -infinity, 65504.0F, 65519.9F, 65520.0F,
-      1e30F, 6e-8F, 2.98e-8F, 2.99e-8F, 1e-45F, 5.96046448e-8F, 3.3895e38F};
+      0.0F,
+      -0.0F,
+      infinity,
+      -infinity,
+      65504.0F,
+      65519.9F,
+      65520.0F,
+      1e30F,
+      6e-8F,
+      2.98e-8F,
+      2.99e-8F,
+      1e-45F,
+      5.96046448e-8F,
+      3.3895e38F};
   std::copy(std::begin(special), std::end(special), x.begin());
   const mx::array packed(x.begin(), {40, 2, 12});
   for (const mx::Dtype dtype : {mx::float16, mx::bfloat16}) {
@@ -70,9 +82,8 @@ TEST_P(StoreKV, RoundsAsMlxDoes) {
         packed,
         packed,
         {{.num_tokens = 40}});
-    const mx::array expected = mx::astype(
-        mx::expand_dims(mx::transpose(packed, {1, 0, 2}), 0),
-        dtype);
+    const mx::array expected =
+        mx::astype(mx::expand_dims(mx::transpose(packed, {1, 0, 2}), 0), dtype);
     EXPECT_TRUE(same_bits(stored[0].keys, expected));
   }
 }
@@ -83,8 +94,11 @@ TEST_P(StoreKV, WritesInPlaceWhenNothingElseHoldsThePlanes) {
   const void* before = planes.keys.data<void>();
   std::vector<KVPlanes> list;
   list.push_back(std::move(planes));
-  auto stored =
-      store_kv(std::move(list), tokens, tokens, {{.num_tokens = 1, .column = 3}});
+  auto stored = store_kv(
+      std::move(list),
+      tokens,
+      tokens,
+      {{.num_tokens = 1, .column = 3}});
   mx::eval(stored[0].keys, stored[0].values);
   EXPECT_EQ(stored[0].keys.data<void>(), before);
 

@@ -21,8 +21,9 @@ float largest_logit(const float* logits, int n) {
   return result;
 }
 
-/// Writes the indices of logits of at least `threshold`, in order, until `capacity` are found or the n logits end. Returns how many;
-/// *next is where it stopped.
+/// Writes the indices of logits of at least `threshold`, in order, until
+/// `capacity` are found or the n logits end. Returns how many; *next is where
+/// it stopped.
 int find_logits(
     const float* logits,
     int n,

@@ -79,7 +79,12 @@ WorkCut cut_work(std::span<const ProductOutput> outputs, int m, int k) {
 
 /// Limits a weight's task to piece `piece` of its panels and to a block of
 /// tokens.
-void limit_task(const WorkCut& cut, int step, int piece, int block, PackedTask& task) {
+void limit_task(
+    const WorkCut& cut,
+    int step,
+    int piece,
+    int block,
+    PackedTask& task) {
   task.panel_begin = piece * step;
   task.panel_end = std::min(task.panel_end, task.panel_begin + step);
   task.m_begin = block * cut.block_tokens;
@@ -191,8 +196,7 @@ int panels_per_task(int panels, size_t panel_bytes, int m) {
     return 1;
   }
   const auto count = static_cast<size_t>(panels);
-  const size_t tasks =
-      std::max(kFewestTasks, count * panel_bytes / kTaskBytes);
+  const size_t tasks = std::max(kFewestTasks, count * panel_bytes / kTaskBytes);
   return static_cast<int>((count + tasks - 1) / tasks);
 }
 

@@ -24,6 +24,17 @@ struct ProductInput {
   float eps;
 };
 
+/// x: [m, k] float32, evaluated.
+inline ProductInput
+product_input(const mx::array& x, const float* norm_weight, float eps) {
+  return {
+      .x = x.data<float>(),
+      .m = x.shape(0),
+      .k = x.shape(1),
+      .norm_weight = norm_weight,
+      .eps = eps};
+}
+
 /// One of the weights that a product multiplies with, and where that goes.
 struct ProductOutput {
   const PackedWeight* weight;
@@ -34,7 +45,8 @@ struct ProductOutput {
 
 /// Floats of scratch that a product of m rows with these weights needs, shared
 /// and per worker.
-ScratchSize product_scratch(int m, int k, std::span<const PackedWeight> weights);
+ScratchSize
+product_scratch(int m, int k, std::span<const PackedWeight> weights);
 
 /// x, quantized for weights of some layouts.
 struct PreparedInput {

@@ -78,8 +78,8 @@ expand_scales(const PackedTask& task, const uint8_t* panel) {
   for (int column = 0; column < layout.in_features; column += step) {
     if (super && (column & 255) == 0) {
       super_scale = next_line(PackedScales::kF16, panel);
-      super_bias = layout.has_bias ? next_line(PackedScales::kF16, panel)
-                                   : super_bias;
+      super_bias =
+          layout.has_bias ? next_line(PackedScales::kF16, panel) : super_bias;
     }
     if ((column & (layout.scale_group - 1)) == 0) {
       scale = next_line(layout.scales, panel);

@@ -15,17 +15,15 @@ SHEAVE_KERNEL_INLINE __m256i plane_bits(const uint8_t* plane, int r) {
   const int left = kLow - r % kPerByte * kWidth;
   const __m256i moved = left >= 0 ? _mm256_slli_epi16(line, left)
                                   : _mm256_srli_epi16(line, -left);
-  return _mm256_and_si256(
-      moved,
-      _mm256_set1_epi8(static_cast<char>(kMask)));
+  return _mm256_and_si256(moved, _mm256_set1_epi8(static_cast<char>(kMask)));
 }
 
 /// Register r of a group of kBits-bit weights, eight rows; 8-bit ones signed.
 template <int kBits>
 SHEAVE_KERNEL_INLINE __m256i unpack_register(const uint8_t* group, int r) {
   if constexpr (kBits == 8) {
-    const __m256i bytes = _mm256_loadu_si256(
-        reinterpret_cast<const __m256i*>(group + r * 64));
+    const __m256i bytes =
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group + r * 64));
     return _mm256_xor_si256(bytes, _mm256_set1_epi8(-128));
   }
   constexpr int kHigh = kBits & 4;
@@ -39,9 +37,8 @@ SHEAVE_KERNEL_INLINE __m256i unpack_register(const uint8_t* group, int r) {
     result = _mm256_or_si256(result, bits);
   }
   if constexpr ((kBits & 1) != 0) {
-    const __m256i bits = plane_bits<1, kHigh + kMiddle>(
-        group + (kHigh + kMiddle) * 64,
-        r);
+    const __m256i bits =
+        plane_bits<1, kHigh + kMiddle>(group + (kHigh + kMiddle) * 64, r);
     result = _mm256_or_si256(result, bits);
   }
   return result;

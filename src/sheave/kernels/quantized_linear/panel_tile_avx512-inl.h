@@ -29,9 +29,7 @@ SHEAVE_KERNEL_INLINE __m512i plane_bits(const uint8_t* plane) {
   constexpr int kMask = ((1 << kWidth) - 1) << kLow;
   const __m512i line = load_line(plane + R / kPerByte * 64);
   const __m512i moved = shift_bytes<kLow - R % kPerByte * kWidth>(line);
-  return _mm512_and_si512(
-      moved,
-      _mm512_set1_epi8(static_cast<char>(kMask)));
+  return _mm512_and_si512(moved, _mm512_set1_epi8(static_cast<char>(kMask)));
 }
 
 /// Register R of a group of kBits-bit weights.
@@ -40,9 +38,9 @@ SHEAVE_KERNEL_INLINE __m512i unpack_register(const uint8_t* group) {
   if constexpr (kBits == 8) {
     return load_line(group + R * 64);
   }
-  constexpr int kHigh = kBits & 4;          // bits of the first plane
-  constexpr int kMiddle = kBits & 2;        // of the second
-  constexpr int kHighBytes = kHigh * 64;    // where the second begins
+  constexpr int kHigh = kBits & 4;       // bits of the first plane
+  constexpr int kMiddle = kBits & 2;     // of the second
+  constexpr int kHighBytes = kHigh * 64; // where the second begins
   constexpr int kMiddleBytes = kMiddle * 64;
   __m512i result = _mm512_setzero_si512();
   if constexpr (kHigh != 0) {
@@ -53,16 +51,17 @@ SHEAVE_KERNEL_INLINE __m512i unpack_register(const uint8_t* group) {
     result = _mm512_or_si512(result, bits);
   }
   if constexpr ((kBits & 1) != 0) {
-    const __m512i bits = plane_bits<1, kHigh + kMiddle, R>(
-        group + kHighBytes + kMiddleBytes);
+    const __m512i bits =
+        plane_bits<1, kHigh + kMiddle, R>(group + kHighBytes + kMiddleBytes);
     result = _mm512_or_si512(result, bits);
   }
   return result;
 }
 
 template <int kBits>
-SHEAVE_KERNEL_INLINE void
-unpack_group(const uint8_t* group, __m512i (&weights)[8]) {
+SHEAVE_KERNEL_INLINE void unpack_group(
+    const uint8_t* group,
+    __m512i (&weights)[8]) {
   weights[0] = unpack_register<kBits, 0>(group);
   weights[1] = unpack_register<kBits, 1>(group);
   weights[2] = unpack_register<kBits, 2>(group);
@@ -118,10 +117,8 @@ SHEAVE_KERNEL_INLINE void add_token_products(
 
 /// The same for all tokens, and their biases.
 template <int M, int kFirst, int kCount>
-SHEAVE_KERNEL_INLINE void add_products(
-    const TileView& x,
-    const __m512i (&weights)[8],
-    VF (&sums)[M]) {
+SHEAVE_KERNEL_INLINE void
+add_products(const TileView& x, const __m512i (&weights)[8], VF (&sums)[M]) {
   add_token_products<M, kFirst, kCount>(x, weights, sums);
   if (x.biases != nullptr) {
     const VF bias = load(x.biases);
@@ -135,8 +132,9 @@ SHEAVE_KERNEL_INLINE void add_products(
 /// A group's weights, unpacked; what lies some groups ahead is fetched where
 /// few tokens make memory the limit.
 template <int kBits, int M>
-SHEAVE_KERNEL_INLINE void
-take_group(const uint8_t*& at, __m512i (&weights)[8]) {
+SHEAVE_KERNEL_INLINE void take_group(
+    const uint8_t*& at,
+    __m512i (&weights)[8]) {
   unpack_group<kBits>(at, weights);
   at += 64 * kBits;
   if constexpr (M <= 8) {

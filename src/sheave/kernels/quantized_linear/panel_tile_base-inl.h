@@ -68,10 +68,8 @@ SHEAVE_KERNEL_INLINE void add_products(
   for (int part = 0; part < kParts; ++part) {
     VI lanes;
     __builtin_memcpy(&lanes, integers + part * kLanes, sizeof(lanes));
-    const VF factor =
-        load(x.scales + part * kLanes) * splat(x.x_scales[m]);
-    sums[part] =
-        fmadd(factor, __builtin_convertvector(lanes, VF), sums[part]);
+    const VF factor = load(x.scales + part * kLanes) * splat(x.x_scales[m]);
+    sums[part] = fmadd(factor, __builtin_convertvector(lanes, VF), sums[part]);
     if (x.biases != nullptr) {
       const VF bias = load(x.biases + part * kLanes);
       sums[part] = fmadd(bias, splat(x.bias_sums[m]), sums[part]);

@@ -12,12 +12,10 @@ SHEAVE_KERNEL_INLINE void store_bytes(const int32_t* from, int8_t* to) {
 #elif defined(__x86_64__)
   for (int i = 0; i < 32; i += 16) {
     const auto* wide = reinterpret_cast<const __m128i*>(from + i);
-    const __m128i low = _mm_packs_epi32(
-        _mm_loadu_si128(wide),
-        _mm_loadu_si128(wide + 1));
-    const __m128i high = _mm_packs_epi32(
-        _mm_loadu_si128(wide + 2),
-        _mm_loadu_si128(wide + 3));
+    const __m128i low =
+        _mm_packs_epi32(_mm_loadu_si128(wide), _mm_loadu_si128(wide + 1));
+    const __m128i high =
+        _mm_packs_epi32(_mm_loadu_si128(wide + 2), _mm_loadu_si128(wide + 3));
     _mm_storeu_si128(
         reinterpret_cast<__m128i*>(to + i),
         _mm_packs_epi16(low, high));
@@ -47,9 +45,10 @@ SHEAVE_KERNEL_INLINE int32_t sum_bytes(const int8_t* bytes) {
 #endif
 }
 
-/// 32 columns; sums[0] and sums[kTokenTile] get their halves' sums. The scale is the largest magnitude / 127, quants are rounded to
-/// nearest, ties to even. Magnitudes are compared as integers, in which order
-/// NaN and infinity come last and can't hide.
+/// 32 columns; sums[0] and sums[kTokenTile] get their halves' sums. The scale
+/// is the largest magnitude / 127, quants are rounded to nearest, ties to even.
+/// Magnitudes are compared as integers, in which order NaN and infinity come
+/// last and can't hide.
 SHEAVE_KERNEL_INLINE float
 quantize_32(const float* x, int8_t* quants, int32_t* sums) {
   VI largest = {};
@@ -83,10 +82,7 @@ quantize_32(const float* x, int8_t* quants, int32_t* sums) {
   return finite ? (zero ? 0.0F : scale) : __builtin_nanf("");
 }
 
-void quantize_token(
-    const float* x,
-    int token,
-    const QuantizedTokens& tokens) {
+void quantize_token(const float* x, int token, const QuantizedTokens& tokens) {
   const int groups = tokens.k / 32;
   const size_t tile = static_cast<size_t>(token / kTokenTile) * groups;
   const int place = token % kTokenTile;

@@ -77,6 +77,29 @@ void check_same_rows(
   }
 }
 
+void check_tail(
+    const mx::array& attended,
+    const mx::array& residual,
+    const LayerTail& tail) {
+  const char* op = "quantized_tail";
+  const int hidden = tail.o_proj.out_features;
+  const int inner = tail.gate_proj.out_features;
+  check_product(op, attended, tail.o_proj);
+  check_residual(op, residual, attended, tail.o_proj);
+  check_same_rows(op, tail.gate_proj, tail.up_proj);
+  check_same_rows(op, tail.o_proj, tail.down_proj);
+  if (tail.gate_proj.layout.in_features != hidden ||
+      tail.up_proj.layout.in_features != hidden ||
+      tail.down_proj.layout.in_features != inner) {
+    fail_check(op, "weights don't follow each other");
+  }
+  check_vector(op, tail.o_bias, hidden);
+  check_vector(op, tail.down_bias, hidden);
+  check_norm(op, tail.attention_output_norm, hidden);
+  check_norm(op, tail.mlp_norm, hidden);
+  check_norm(op, tail.mlp_output_norm, hidden);
+}
+
 void check_qkv(const QKVProjections& projections, const mx::array& table) {
   const auto& p = projections;
   const char* op = "quantized_qkv";

@@ -27,6 +27,10 @@ void check_same_rows(
     const char* op,
     const PackedWeight& a,
     const PackedWeight& b);
+void check_tail(
+    const mx::array& attended,
+    const mx::array& residual,
+    const LayerTail& tail);
 void check_qkv(const QKVProjections& projections, const mx::array& table);
 
 } // namespace sheave::kernels

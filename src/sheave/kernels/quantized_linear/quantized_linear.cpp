@@ -2,20 +2,17 @@
 
 #include <mlx/ops.h>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "sheave/kernels/quantized_linear/optional_input.h"
-#include "sheave/kernels/quantized_linear/packed_product.h"
+#include "sheave/kernels/quantized_linear/product_calls.h"
 #include "sheave/kernels/quantized_linear/quantized_checks.h"
 #include "sheave/kernels/quantized_linear/quantized_reference.h"
 #include "sheave/kernels/runtime.h"
 
 namespace sheave::kernels {
 namespace {
-
-constexpr int kNormRows = 8; // per task
 
 /// Inputs: x, then those of the options that are inputs.
 class QuantizedLinearPrimitive : public CpuFloatPrimitive {
@@ -37,69 +34,25 @@ class QuantizedLinearPrimitive : public CpuFloatPrimitive {
  protected:
   ScratchSize scratch_size(
       const std::vector<mx::array>& inputs) const override {
-    ScratchSize size = product_scratch(
-        inputs[0].shape(0),
-        inputs[0].shape(1),
-        {&weight_, 1});
-    size.per_worker = std::max(
-        size.per_worker,
-        static_cast<size_t>(weight_.out_features));
-    return size;
+    return linear_scratch(weight_, inputs[0].shape(0));
   }
 
   void run(
       const std::vector<mx::array>& inputs,
       float* output,
       const Scratch& scratch) const override {
-    const bool normed = output_norm_.present();
-    const PreparedInput input = prepare_input(
-        {.x = inputs[0].data<float>(),
-         .m = inputs[0].shape(0),
-         .k = inputs[0].shape(1),
-         .norm_weight = norm_.data(inputs),
-         .eps = eps_},
-        {&weight_, 1},
+    run_linear(
+        {.weight = &weight_,
+         .input = product_input(inputs[0], norm_.data(inputs), eps_),
+         .bias = bias_.data(inputs),
+         .output_norm = output_norm_.data(inputs),
+         .output_eps = output_eps_,
+         .residual = residual_.data(inputs),
+         .out = output},
         scratch);
-    const ProductOutput product = {
-        .weight = &weight_,
-        .out = output,
-        .bias = bias_.data(inputs),
-        .residual = normed ? nullptr : residual_.data(inputs)};
-    multiply(input, {&product, 1}, scratch);
-    if (normed) {
-      norm_output(inputs, output, scratch);
-    }
   }
 
  private:
-  /// out = norm(out) + residual, row by row.
-  void norm_output(
-      const std::vector<mx::array>& inputs,
-      float* output,
-      const Scratch& scratch) const {
-    const int m = inputs[0].shape(0);
-    const auto n = static_cast<size_t>(weight_.out_features);
-    const float* norm = output_norm_.data(inputs);
-    const float* residual = residual_.data(inputs);
-    thread_pool().run((m + kNormRows - 1) / kNormRows, [&](int task, int worker) {
-      float* normed = scratch.worker(worker);
-      const int end = std::min(m, (task + 1) * kNormRows);
-      for (int token = task * kNormRows; token < end; ++token) {
-        const size_t at = static_cast<size_t>(token) * n;
-        kernel_table().rms_norm(
-            output + at,
-            norm,
-            output_eps_,
-            weight_.out_features,
-            normed);
-        for (size_t i = 0; i < n; ++i) {
-          output[at + i] =
-              normed[i] + (residual == nullptr ? 0.0F : residual[at + i]);
-        }
-      }
-    });
-  }
-
   PackedWeight weight_;
   OptionalInput norm_;
   OptionalInput bias_;

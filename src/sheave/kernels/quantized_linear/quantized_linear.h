@@ -74,4 +74,27 @@ std::array<mx::array, 3> quantized_qkv(
     const mx::array& table,
     const std::optional<NormWeight>& norm);
 
+/// What follows attention in a decoder layer; norms and biases may be absent.
+struct LayerTail {
+  PackedWeight o_proj;
+  std::optional<mx::array> o_bias;
+  std::optional<NormWeight> attention_output_norm;
+  std::optional<NormWeight> mlp_norm;
+  PackedWeight gate_proj;
+  PackedWeight up_proj;
+  GateKind gate;
+  PackedWeight down_proj;
+  std::optional<mx::array> down_bias;
+  std::optional<NormWeight> mlp_output_norm;
+};
+
+/// h = attention_output_norm(attended O^T) + residual, then
+/// h + mlp_output_norm(gated(mlp_norm(h)) D^T), the bits of the calls above
+/// one after another. attended: [T, Hq * D]; residual: [T, hidden_size].
+/// Returns [T, hidden_size] float32. Otherwise as quantized_linear().
+mx::array quantized_tail(
+    const mx::array& attended,
+    const mx::array& residual,
+    const LayerTail& tail);
+
 } // namespace sheave::kernels

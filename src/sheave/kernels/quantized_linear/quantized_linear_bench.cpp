@@ -61,5 +61,3 @@ BENCHMARK_CAPTURE(quantized_product, Q8_0, WeightFormat::kQ8_0)->Apply(shapes);
 
 } // namespace
 } // namespace sheave::kernels
-
-

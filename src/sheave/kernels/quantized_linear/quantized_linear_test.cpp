@@ -49,7 +49,9 @@ TEST_P(QuantizedLinear, AgreesWithTheReferenceInEveryBlockFormat) {
       const PackedWeight weight = packed(format, n, 512);
       for (const int t : {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31}) {
         const mx::array x = random_array({t, 512}, 3);
-        EXPECT_LT(error_of([&] { return quantized_linear(x, weight); }), kSumError)
+        EXPECT_LT(
+            error_of([&] { return quantized_linear(x, weight); }),
+            kSumError)
             << weight_format_name(format) << " " << t << " x " << n;
       }
     }
@@ -121,7 +123,9 @@ TEST_P(QuantizedLinear, NormsAddsAndNormsAgain) {
     if ((parts & 8) == 0) {
       some.residual.reset();
     }
-    EXPECT_LT(error_of([&] { return quantized_linear(x, weight, some); }), kQuantError)
+    EXPECT_LT(
+        error_of([&] { return quantized_linear(x, weight, some); }),
+        kQuantError)
         << parts;
   }
 }
@@ -138,6 +142,49 @@ TEST_P(QuantizedLinear, GatesWhatItMultiplied) {
         };
         EXPECT_LT(error_of(compute), kQuantError) << n << " " << t;
       }
+    }
+  }
+}
+
+TEST_P(QuantizedLinear, ATailIsItsPartsOneAfterAnother) {
+  for (const bool norms : {false, true}) {
+    const auto maybe = [&](int size) {
+      return norms ? std::optional(norm_weight(size)) : std::nullopt;
+    };
+    const LayerTail tail = {
+        .o_proj = packed(WeightFormat::kQ4_1, 64, 96),
+        .o_bias = random_array({64}, 1),
+        .attention_output_norm = maybe(64),
+        .mlp_norm = maybe(64),
+        .gate_proj = packed(WeightFormat::kQ5_0, 160, 64),
+        .up_proj = packed(WeightFormat::kQ4_0, 160, 64),
+        .gate = GateKind::kSwiglu,
+        .down_proj = packed(WeightFormat::kQ8_0, 64, 160),
+        .down_bias = std::nullopt,
+        .mlp_output_norm = maybe(64)};
+    for (const int t : {1, 5, 40}) {
+      const mx::array attended = random_array({t, 96}, 3);
+      const mx::array residual = random_array({t, 64}, 4);
+      const mx::array hidden = quantized_linear(
+          attended,
+          tail.o_proj,
+          {.bias = tail.o_bias,
+           .output_norm = tail.attention_output_norm,
+           .residual = residual});
+      const mx::array expected = quantized_linear(
+          quantized_gated(
+              hidden,
+              tail.gate_proj,
+              tail.up_proj,
+              tail.gate,
+              tail.mlp_norm),
+          tail.down_proj,
+          {.output_norm = tail.mlp_output_norm, .residual = hidden});
+      const auto compute = [&] {
+        return quantized_tail(attended, residual, tail);
+      };
+      EXPECT_TRUE(same_bits(compute(), expected)) << t;
+      EXPECT_LT(error_of(compute), kQuantError) << t;
     }
   }
 }
@@ -215,8 +262,8 @@ TEST_P(QuantizedLinear, SpoilsOnlyTheTokenThatIsNotFinite) {
     std::vector<float> x(3 * 256, 1.0F);
     x[5] = nan;
     x[256 + 100] = -infinity;
-    const auto got =
-        testing::values(quantized_linear(mx::array(x.begin(), {3, 256}), weight));
+    const auto got = testing::values(
+        quantized_linear(mx::array(x.begin(), {3, 256}), weight));
     for (int i = 0; i < 8; ++i) {
       EXPECT_TRUE(std::isnan(got[static_cast<size_t>(i)])) << i;
     }
@@ -231,7 +278,8 @@ TEST_P(QuantizedLinear, TakesNoTokensAndZeros) {
   mx::array none = quantized_linear(mx::zeros({0, 64}), weight);
   none.eval();
   EXPECT_EQ(none.shape(), (mx::Shape{0, 20}));
-  const auto zeros = testing::values(quantized_linear(mx::zeros({2, 64}), weight));
+  const auto zeros =
+      testing::values(quantized_linear(mx::zeros({2, 64}), weight));
   EXPECT_EQ(zeros, std::vector<float>(40, 0.0F));
 }
 
@@ -244,7 +292,9 @@ TEST_P(QuantizedLinear, KeepsTheLargestProductsWithinItsIntegers) {
     const PackedWeight largest = pack(weight, slabs_);
     for (const float value : {1.0F, -1.0F}) {
       const mx::array x = mx::full({3, columns}, value);
-      EXPECT_LT(error_of([&] { return quantized_linear(x, largest); }), kSumError)
+      EXPECT_LT(
+          error_of([&] { return quantized_linear(x, largest); }),
+          kSumError)
           << bits << " bits";
     }
   }

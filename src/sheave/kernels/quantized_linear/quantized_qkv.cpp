@@ -48,8 +48,7 @@ class QuantizedQKVPrimitive : public CpuPrimitive {
       const std::vector<mx::array>& inputs) const override {
     ScratchSize size =
         product_scratch(inputs[0].shape(0), inputs[0].shape(1), weights_);
-    size.per_worker =
-        std::max(size.per_worker, static_cast<size_t>(head_dim_));
+    size.per_worker = std::max(size.per_worker, static_cast<size_t>(head_dim_));
     return size;
   }
 

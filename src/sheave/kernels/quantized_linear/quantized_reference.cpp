@@ -73,4 +73,27 @@ std::array<mx::array, 3> quantized_qkv_reference(
       project(p.v_proj, 2)};
 }
 
+mx::array quantized_tail_reference(
+    const mx::array& attended,
+    const mx::array& residual,
+    const LayerTail& tail) {
+  const mx::array hidden = quantized_linear_reference(
+      attended,
+      tail.o_proj,
+      {.bias = tail.o_bias,
+       .output_norm = tail.attention_output_norm,
+       .residual = residual});
+  return quantized_linear_reference(
+      quantized_gated_reference(
+          hidden,
+          tail.gate_proj,
+          tail.up_proj,
+          tail.gate,
+          tail.mlp_norm),
+      tail.down_proj,
+      {.bias = tail.down_bias,
+       .output_norm = tail.mlp_output_norm,
+       .residual = hidden});
+}
+
 } // namespace sheave::kernels

@@ -26,4 +26,9 @@ std::array<mx::array, 3> quantized_qkv_reference(
     const mx::array& table,
     const std::optional<NormWeight>& norm);
 
+mx::array quantized_tail_reference(
+    const mx::array& attended,
+    const mx::array& residual,
+    const LayerTail& tail);
+
 } // namespace sheave::kernels

@@ -113,8 +113,7 @@ rope_reference(const mx::array& x, const mx::array& table, RopePairs pairs) {
       mx::stack({a * cosines - b * sines, b * cosines + a * sines}, axis),
       {tokens, heads, 2 * half});
   return mx::concatenate(
-      {turned,
-       mx::slice(input, {0, 0, 2 * half}, {tokens, heads, x.shape(2)})},
+      {turned, mx::slice(input, {0, 0, 2 * half}, {tokens, heads, x.shape(2)})},
       2);
 }
 
