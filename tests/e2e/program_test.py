@@ -36,7 +36,7 @@ def sheave(*arguments, text=None, **options):
 
 class Run(unittest.TestCase):
     def test_text_goes_to_stdout_and_the_rest_to_stderr(self):
-        done = sheave("run", MODEL, QUESTION)
+        done = sheave("run", MODEL, QUESTION, "--exact")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, "The capital of France is Paris.\n")
         self.assertRegex(
@@ -45,7 +45,7 @@ class Run(unittest.TestCase):
             r"first token: [\d.]+ s; peak memory: \d+ MB\n$")
 
     def test_piped_text_is_the_prompt(self):
-        done = sheave("run", MODEL, text=QUESTION)
+        done = sheave("run", MODEL, "--exact", text=QUESTION)
         self.assertEqual(done.stdout, "The capital of France is Paris.\n")
 
     def test_piped_text_follows_the_prompt(self):
@@ -54,7 +54,7 @@ class Run(unittest.TestCase):
         self.assertEqual(json.loads(both.stdout)["tokens"], json.loads(one.stdout)["tokens"])
 
     def test_json_is_one_object(self):
-        done = sheave("run", MODEL, QUESTION, "--json")
+        done = sheave("run", MODEL, QUESTION, "--exact", "--json")
         answer = json.loads(done.stdout)
         self.assertEqual(answer["text"], "The capital of France is Paris.")
         self.assertEqual(answer["finish_reason"], "stop")
@@ -67,7 +67,8 @@ class Run(unittest.TestCase):
         self.assertEqual(answer["finish_reason"], "length")
 
     def test_stop_ends_the_answer_before_the_text(self):
-        answer = json.loads(sheave("run", MODEL, QUESTION, "--stop", " of", "--json").stdout)
+        done = sheave("run", MODEL, QUESTION, "--exact", "--stop", " of", "--json")
+        answer = json.loads(done.stdout)
         self.assertEqual(answer["text"], "The capital")
         self.assertEqual(answer["finish_reason"], "stop")
 
