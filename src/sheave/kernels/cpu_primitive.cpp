@@ -68,7 +68,7 @@ std::vector<mx::array> weak_copies(const std::vector<mx::array>& arrays) {
 
 } // namespace
 
-mx::array contiguous_stored(mx::array x) {
+mx::array contiguous_stored(const mx::array& x) {
   const bool ours = x.has_primitive() && dynamic_cast<const CpuPrimitive*>(
                                              &x.primitive()) != nullptr;
   const bool known = ours || (x.is_available() && x.flags().row_contiguous);

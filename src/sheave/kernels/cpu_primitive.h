@@ -110,7 +110,7 @@ class CpuFloatPrimitive : public CpuPrimitive {
 mx::array contiguous_input(const mx::array& x);
 
 /// Row-contiguous when evaluated, whatever its dtype; likewise.
-mx::array contiguous_stored(mx::array x);
+mx::array contiguous_stored(const mx::array& x);
 
 /// The output array of a CpuFloatPrimitive made of `arguments`.
 template <typename P, typename... Arguments>

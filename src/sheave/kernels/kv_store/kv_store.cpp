@@ -70,8 +70,10 @@ class StoreKVPrimitive : public CpuPrimitive {
     for (const KVWrite& write : writes_) {
       const int tasks = (write.num_tokens + kTaskTokens - 1) / kTaskTokens;
       thread_pool().run(tasks, [&](int task, int) {
-        const int begin = task * kTaskTokens;
-        const int end = std::min(write.num_tokens, begin + kTaskTokens);
+        const int first = task * kTaskTokens;
+        const auto begin = static_cast<size_t>(first);
+        const auto end = static_cast<size_t>(
+            std::min(write.num_tokens, first + kTaskTokens));
         for (size_t kv = 0; kv < 2; ++kv) {
           const auto plane = 2 * static_cast<size_t>(write.planes) + kv;
           store_tokens(inputs[kv], write, begin, end, outputs[plane]);
@@ -84,28 +86,26 @@ class StoreKVPrimitive : public CpuPrimitive {
   static void store_tokens(
       const mx::array& packed,
       const KVWrite& write,
-      int begin,
-      int end,
+      size_t begin,
+      size_t end,
       mx::array& plane) {
-    const int heads = plane.shape(1);
-    const int dims = plane.shape(3);
+    const auto heads = static_cast<size_t>(plane.shape(1));
     const auto columns = static_cast<size_t>(plane.shape(2));
+    const int dims = plane.shape(3);
     const size_t row_bytes = static_cast<size_t>(dims) * plane.itemsize();
     const FloatType type = float_type(plane.dtype());
-    for (int head = 0; head < heads; ++head) {
-      const auto plane_index =
-          static_cast<size_t>(write.plane_row * heads + head);
-      for (int i = begin; i < end; ++i) {
-        const auto token = static_cast<size_t>(write.first_token + i);
-        const auto column = static_cast<size_t>(write.column + i);
+    const auto first_plane = static_cast<size_t>(write.plane_row) * heads;
+    const auto first_token = static_cast<size_t>(write.first_token);
+    const auto first_column = static_cast<size_t>(write.column);
+    for (size_t head = 0; head < heads; ++head) {
+      for (size_t i = begin; i < end; ++i) {
+        const size_t token = (first_token + i) * heads + head;
+        const size_t row = (first_plane + head) * columns + first_column + i;
         kernel_table().store_floats(
             type,
-            packed.data<float>() + (token * static_cast<size_t>(heads) +
-                                    static_cast<size_t>(head)) *
-                                       static_cast<size_t>(dims),
+            packed.data<float>() + token * static_cast<size_t>(dims),
             dims,
-            plane.data<uint8_t>() +
-                (plane_index * columns + column) * row_bytes);
+            plane.data<uint8_t>() + row * row_bytes);
       }
     }
   }
@@ -230,7 +230,7 @@ std::vector<KVPlanes> store_kv(
   }
   std::vector<mx::array> old = arrays_of(std::move(planes));
   for (mx::array& plane : old) {
-    plane = contiguous_stored(std::move(plane));
+    plane = contiguous_stored(plane);
     plane.eval();
   }
   const auto outputs = mx::array::make_arrays(
