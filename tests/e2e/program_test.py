@@ -226,6 +226,17 @@ class OtherCommands(unittest.TestCase):
             self.assertIn("outside_kernels", result["profile"])
         self.assertGreater(report["memory"]["peak_rss_bytes"], 0)
 
+    def test_bench_exact_measures_exact_arithmetic(self):
+        def operations(*more):
+            done = sheave("bench", MODEL, "--prefill", 8, "--decode", 0, "--reps", 1,
+                          "--warmup", 0, "--json", "--profile", *more)
+            profile = json.loads(done.stdout)["results"][0]["profile"]
+            return {operation["name"] for operation in profile["operations"]}
+        self.assertIn("SheaveQuantizedTail", operations())
+        exact = operations("--exact")
+        self.assertIn("SheaveLinear", exact)
+        self.assertFalse([name for name in exact if "Quantized" in name])
+
     def test_tokenize_shows_ids_and_pieces(self):
         result = json.loads(sheave("tokenize", MODEL, "Hello, world", "--json").stdout)
         self.assertEqual("".join(result["pieces"]), "Hello, world")

@@ -17,7 +17,8 @@ std::vector<BenchmarkResult> measure(const BenchCommandOptions& options) {
   benchmark.cache_dtype = cache_options(options.exact).dtype;
   value_or_throw(benchmark_tests(benchmark)); // refused before it loads
   configure_threads(options.threads);
-  const LanguageModel model = load_model(options.model);
+  const LanguageModel model =
+      load_model(options.model, arithmetic(options.exact));
   ProgressBar bar("measuring", stderr);
   benchmark.on_run = [&](int done, int total) {
     bar.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
