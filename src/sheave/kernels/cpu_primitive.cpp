@@ -3,11 +3,12 @@
 #include <mlx/allocator.h>
 #include <mlx/backend/cpu/encoder.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "sheave/base/check.h"
 #include "sheave/kernels/profile.h"
@@ -16,45 +17,50 @@
 namespace sheave::kernels {
 namespace {
 
-constexpr size_t kLineBytes = 64;
-constexpr size_t kLineFloats = kLineBytes / sizeof(float);
-
-size_t whole_lines(size_t floats) {
-  return (floats + kLineFloats - 1) / kLineFloats * kLineFloats;
-}
-
-/// The scratch memory of the thread that evaluates: kept from one primitive to
-/// the next, since fresh memory costs a page fault per page.
+/// Scratch memory, shared by the primitives that a thread hands to MLX: they
+/// run one after another. Kept from one to the next, since fresh memory costs a
+/// page fault per page; where more is needed, those handed over before keep the
+/// old piece.
 class ScratchMemory {
  public:
-  float* reserve(size_t floats) {
+  /// Aligned to 64 bytes. Throws std::bad_alloc.
+  std::shared_ptr<float> reserve(size_t floats) {
     if (floats > size_) {
+      auto* fresh =
+          static_cast<float*>(std::aligned_alloc(64, floats * sizeof(float)));
+      if (fresh == nullptr) {
+        throw std::bad_alloc();
+      }
+      memory_.reset(fresh, std::free);
       size_ = floats;
-      memory_.reset(static_cast<float*>(
-          std::aligned_alloc(kLineBytes, size_ * sizeof(float))));
-      SHEAVE_CHECK(memory_ != nullptr, "no memory for scratch");
     }
-    return memory_.get();
+    return memory_;
   }
 
  private:
-  struct Free {
-    void operator()(float* memory) const {
-      std::free(memory); // NOLINT(cppcoreguidelines-no-malloc): aligned_alloc's
-    }
-  };
-
-  std::unique_ptr<float, Free> memory_;
+  std::shared_ptr<float> memory_;
   size_t size_ = 0;
 };
 
-Scratch scratch_of(const ScratchSize& size) {
+/// A primitive's scratch memory, and what keeps it.
+struct OwnedScratch {
+  std::shared_ptr<float> memory;
+  Scratch scratch;
+};
+
+OwnedScratch reserve_scratch(const ScratchSize& size) {
   thread_local ScratchMemory memory;
-  const size_t shared = whole_lines(size.shared);
-  const size_t stride = whole_lines(size.per_worker);
-  float* all =
+  const size_t shared = ScratchPieces::floats<float>(size.shared);
+  const size_t stride = ScratchPieces::floats<float>(size.per_worker);
+  auto all =
       memory.reserve(shared + static_cast<size_t>(num_threads()) * stride);
-  return {.shared = all, .workers = all + shared, .worker_stride = stride};
+  float* start = all.get();
+  return {
+      .memory = std::move(all),
+      .scratch = {
+          .shared = start,
+          .workers = start + shared,
+          .worker_stride = stride}};
 }
 
 std::vector<mx::array> weak_copies(const std::vector<mx::array>& arrays) {
@@ -103,12 +109,15 @@ void CpuPrimitive::eval_cpu(
   for (mx::array& output : outputs) {
     encoder.set_output_array(output);
   }
+  // Here, where it may throw.
+  OwnedScratch owned = reserve_scratch(scratch_size(inputs));
   // MLX may let go of the primitive before the task has run.
   encoder.dispatch([self = shared_from_this(),
                     arrays = weak_copies(inputs),
-                    results = weak_copies(outputs)]() mutable {
+                    results = weak_copies(outputs),
+                    owned = std::move(owned)]() mutable {
     const KernelTimer timer(self->name());
-    self->run_all(arrays, results, scratch_of(self->scratch_size(arrays)));
+    self->run_all(arrays, results, owned.scratch);
   });
 }
 

@@ -74,7 +74,7 @@ class CpuPrimitive : public mx::Primitive,
       const std::vector<mx::array>& inputs,
       std::vector<mx::array>& outputs) const;
 
-  /// What run() needs for these inputs.
+  /// What run_all() needs for these inputs.
   virtual ScratchSize scratch_size(
       const std::vector<mx::array>& /*inputs*/) const {
     return {};
