@@ -137,16 +137,10 @@ void Rows::decode() {
 }
 
 bool Rows::rewind(int count) {
-  const bool trimmable = std::all_of(
-      caches_.begin(),
-      caches_.end(),
-      [](const std::unique_ptr<Cache>& cache) { return cache->trimmable(); });
-  if (!trimmable) {
+  if (!trimmable(caches_)) {
     return false;
   }
-  for (const auto& cache : caches_) {
-    cache->trim(count);
-  }
+  trim(caches_, count);
   position_ -= count;
   return true;
 }

@@ -101,17 +101,11 @@ int Generator::reuse_prefix(std::span<const int32_t> prompt) {
   if (surplus == 0) {
     return static_cast<int>(shared);
   }
-  const bool trimmable = std::all_of(
-      caches_.begin(),
-      caches_.end(),
-      [](const std::unique_ptr<Cache>& cache) { return cache->trimmable(); });
-  if (!trimmable || shared == 0) {
+  if (!trimmable(caches_) || shared == 0) {
     reset();
     return 0;
   }
-  for (const auto& cache : caches_) {
-    cache->trim(surplus);
-  }
+  trim(caches_, surplus);
   cached_tokens_.resize(shared);
   return static_cast<int>(shared);
 }

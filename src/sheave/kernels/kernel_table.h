@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sheave/kernels/activations/gate_kind.h"
 #include "sheave/kernels/packed_layout.h"
 #include "sheave/kernels/weight_format.h"
 
@@ -195,6 +196,9 @@ struct KernelTable {
       float* out);
   void (*swiglu)(const float* gate, const float* up, int n, float* out);
   void (*geglu_tanh)(const float* gate, const float* up, int n, float* out);
+  auto gate(GateKind kind) const {
+    return kind == GateKind::kSwiglu ? swiglu : geglu_tanh;
+  }
   float (*largest_logit)(const float* logits, int n);
   int (*find_logits)(
       const float* logits,

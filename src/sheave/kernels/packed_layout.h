@@ -36,4 +36,9 @@ struct PackedLayout {
 /// Rows per panel.
 constexpr int kPanelRows = 16;
 
+/// Panels that hold this many rows, the last of them perhaps not full.
+constexpr int panels_of(int out_features) {
+  return (out_features + kPanelRows - 1) / kPanelRows;
+}
+
 } // namespace sheave::kernels

@@ -321,7 +321,7 @@ PackedWeight pack(const Weight& weight, SlabAllocator& slabs) {
         std::to_string(weight.in_features) + " columns can't be packed");
   }
   const PackedLayout layout = packed_layout(weight);
-  const int panels = (weight.out_features + kPanelRows - 1) / kPanelRows;
+  const int panels = panels_of(weight.out_features);
   const size_t panel_bytes = layout.panel_bytes();
   const auto piece = slabs.allocate(panels, panel_bytes);
 

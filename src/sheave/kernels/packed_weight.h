@@ -17,6 +17,10 @@ struct PackedWeight {
   PackedLayout layout;
   int out_features;
   mx::array data;
+
+  int panels() const {
+    return panels_of(out_features);
+  }
 };
 
 /// Whether pack() takes this weight: quantized, whole groups of 32 columns.

@@ -1,5 +1,6 @@
 #include "sheave/models/model.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "sheave/kernels/runtime.h"
@@ -31,6 +32,18 @@ LayerCaches make_layer_caches(
     }
   }
   return caches;
+}
+
+bool trimmable(const LayerCaches& caches) {
+  return std::ranges::all_of(caches, [](const std::unique_ptr<Cache>& cache) {
+    return cache->trimmable();
+  });
+}
+
+void trim(const LayerCaches& caches, int n) {
+  for (const std::unique_ptr<Cache>& cache : caches) {
+    cache->trim(n);
+  }
 }
 
 } // namespace sheave

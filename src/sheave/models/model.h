@@ -33,6 +33,13 @@ LayerCaches make_layer_caches(
     const ModelConfig& config,
     const CacheOptions& options);
 
+/// Whether every layer's cache can forget its newest tokens.
+bool trimmable(const LayerCaches& caches);
+
+/// Forgets the newest n tokens of every layer. Throws std::invalid_argument
+/// unless trimmable(caches).
+void trim(const LayerCaches& caches, int n);
+
 /// How layers compute. kFast: quantized weights are packed for the integer
 /// kernels, which round activations to 8 bits; where those kernels aren't used
 /// (GPU, the reference target) it is as kExact: float32 throughout.

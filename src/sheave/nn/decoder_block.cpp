@@ -5,11 +5,6 @@
 namespace sheave {
 namespace {
 
-std::optional<kernels::NormWeight> weight_of(
-    const std::optional<RMSNorm>& norm) {
-  return norm ? std::optional(norm->weight()) : std::nullopt;
-}
-
 std::optional<kernels::LayerTail> fused_tail(
     const SelfAttentionParts& attention,
     const GatedMLPParts& mlp) {

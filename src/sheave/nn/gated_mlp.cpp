@@ -33,9 +33,7 @@ mx::array GatedMLP::gated(const mx::array& x) const {
   const mx::array normed = parts_.norms.before(x);
   const mx::array gate = gate_proj(normed);
   const mx::array up = up_proj(normed);
-  return parts_.gate == kernels::GateKind::kSwiglu
-             ? kernels::swiglu(gate, up)
-             : kernels::geglu_tanh(gate, up);
+  return kernels::gated(parts_.gate, gate, up);
 }
 
 } // namespace sheave

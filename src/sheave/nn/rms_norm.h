@@ -3,6 +3,8 @@
 
 #include <mlx/array.h>
 
+#include <optional>
+
 #include "sheave/kernels/quantized_linear/quantized_linear.h"
 
 namespace sheave {
@@ -26,5 +28,11 @@ class RMSNorm {
  private:
   kernels::NormWeight weight_;
 };
+
+/// An optional norm's weight for a fused operation.
+inline std::optional<kernels::NormWeight> weight_of(
+    const std::optional<RMSNorm>& norm) {
+  return norm ? std::optional(norm->weight()) : std::nullopt;
+}
 
 } // namespace sheave

@@ -19,11 +19,6 @@ mx::array split_heads(
   return norm ? (*norm)(split) : split;
 }
 
-std::optional<kernels::NormWeight> weight_of(
-    const std::optional<RMSNorm>& norm) {
-  return norm ? std::optional(norm->weight()) : std::nullopt;
-}
-
 /// The projections as one operation takes them, if all are packed.
 std::optional<kernels::QKVProjections> fused_projections(
     const SelfAttentionParts& p) {

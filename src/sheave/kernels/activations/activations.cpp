@@ -15,12 +15,10 @@ namespace {
 /// Elements per task.
 constexpr size_t kTaskElements = 4096;
 
-enum class Gate { kSwiglu, kGegluTanh };
-
 /// Inputs: gate, up.
 class GatePrimitive : public CpuFloatPrimitive {
  public:
-  explicit GatePrimitive(Gate gate) : gate_(gate) {}
+  explicit GatePrimitive(GateKind kind) : kind_(kind) {}
 
   DEFINE_NAME(SheaveGate)
 
@@ -34,8 +32,7 @@ class GatePrimitive : public CpuFloatPrimitive {
     const size_t size = inputs[0].size();
     const auto tasks =
         static_cast<int>((size + kTaskElements - 1) / kTaskElements);
-    const auto apply = gate_ == Gate::kSwiglu ? kernel_table().swiglu
-                                              : kernel_table().geglu_tanh;
+    const auto apply = kernel_table().gate(kind_);
     thread_pool().run(tasks, [&](int task, int) {
       const size_t begin = static_cast<size_t>(task) * kTaskElements;
       const size_t count = std::min(kTaskElements, size - begin);
@@ -44,7 +41,7 @@ class GatePrimitive : public CpuFloatPrimitive {
   }
 
  private:
-  Gate gate_;
+  GateKind kind_;
 };
 
 void check_shapes(const char* op, const mx::array& gate, const mx::array& up) {
@@ -56,11 +53,12 @@ void check_shapes(const char* op, const mx::array& gate, const mx::array& up) {
   }
 }
 
-mx::array gated(Gate gate_kind, const mx::array& gate, const mx::array& up) {
+mx::array
+gate_output(GateKind kind, const mx::array& gate, const mx::array& up) {
   return make_output<GatePrimitive>(
       gate.shape(),
       {contiguous_input(gate), contiguous_input(up)},
-      gate_kind);
+      kind);
 }
 
 } // namespace
@@ -71,7 +69,7 @@ mx::array swiglu(const mx::array& gate, const mx::array& up) {
     const mx::array g = mx::astype(gate, mx::float32);
     return g * mx::sigmoid(g) * up;
   }
-  return gated(Gate::kSwiglu, gate, up);
+  return gate_output(GateKind::kSwiglu, gate, up);
 }
 
 mx::array geglu_tanh(const mx::array& gate, const mx::array& up) {
@@ -82,7 +80,11 @@ mx::array geglu_tanh(const mx::array& gate, const mx::array& up) {
         mx::array(0.7978845608F) * (g + mx::array(0.044715F) * g * g * g);
     return mx::array(0.5F) * g * (mx::array(1.0F) + mx::tanh(inner)) * up;
   }
-  return gated(Gate::kGegluTanh, gate, up);
+  return gate_output(GateKind::kGegluTanh, gate, up);
+}
+
+mx::array gated(GateKind kind, const mx::array& gate, const mx::array& up) {
+  return kind == GateKind::kSwiglu ? swiglu(gate, up) : geglu_tanh(gate, up);
 }
 
 } // namespace sheave::kernels

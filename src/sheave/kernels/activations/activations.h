@@ -3,6 +3,8 @@
 
 #include <mlx/array.h>
 
+#include "sheave/kernels/activations/gate_kind.h"
+
 namespace sheave::kernels {
 
 namespace mx = mlx::core;
@@ -17,5 +19,8 @@ mx::array swiglu(const mx::array& gate, const mx::array& up);
 /// gelu(gate) * up with GELU's tanh form; otherwise as swiglu().
 /// Source: Hendrycks & Gimpel 2016, section 2.
 mx::array geglu_tanh(const mx::array& gate, const mx::array& up);
+
+/// The one of both that `kind` names.
+mx::array gated(GateKind kind, const mx::array& gate, const mx::array& up);
 
 } // namespace sheave::kernels

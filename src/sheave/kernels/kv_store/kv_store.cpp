@@ -3,16 +3,13 @@
 #include <mlx/allocator.h>
 #include <mlx/ops.h>
 #include <mlx/transforms.h>
-#include <mlx/utils.h>
 
 #include <algorithm>
 #include <cstring>
-#include <sstream>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "sheave/kernels/cpu_primitive.h"
+#include "sheave/kernels/fail_check.h"
 #include "sheave/kernels/runtime.h"
 #include "sheave/kernels/weight_rows.h"
 
@@ -114,17 +111,11 @@ class StoreKVPrimitive : public CpuPrimitive {
   std::vector<KVWrite> writes_;
 };
 
-template <typename... Parts>
-[[noreturn]] void fail_check(const Parts&... parts) {
-  std::ostringstream message;
-  message << "[store_kv] ";
-  (message << ... << parts);
-  throw std::invalid_argument(message.str());
-}
+constexpr const char* kOp = "store_kv";
 
 void check_planes(const KVPlanes& planes, const mx::array& packed) {
   if (planes.bits != 0) {
-    fail_check("quantized planes can't be written yet");
+    fail_check(kOp, "quantized planes can't be written yet");
   }
   const bool fits =
       planes.keys.ndim() == 4 && planes.keys.shape() == planes.values.shape() &&
@@ -133,6 +124,7 @@ void check_planes(const KVPlanes& planes, const mx::array& packed) {
       planes.keys.shape(3) == packed.shape(2);
   if (!fits) {
     fail_check(
+        kOp,
         "expected planes [B, Hkv, S, D] for tokens [T, Hkv, D], got ",
         planes.keys.shape(),
         ", ",
@@ -159,6 +151,7 @@ void check_write(
           planes[static_cast<size_t>(write.planes)].keys.shape(2);
   if (!fits) {
     fail_check(
+        kOp,
         write.num_tokens,
         " tokens from ",
         write.first_token,
@@ -209,7 +202,7 @@ std::vector<KVPlanes> store_kv(
     check_planes(p, values);
   }
   if (keys.shape(0) != values.shape(0)) {
-    fail_check("keys ", keys.shape(), " and values ", values.shape());
+    fail_check(kOp, "keys ", keys.shape(), " and values ", values.shape());
   }
   for (const KVWrite& write : writes) {
     check_write(planes, write, keys.shape(0));

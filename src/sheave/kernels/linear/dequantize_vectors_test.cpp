@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "sheave/kernels/kernel_test_support.h"
+#include "sheave/kernels/weight_test_support.h"
 
 namespace sheave::kernels {
 namespace {
@@ -58,19 +59,9 @@ Weight weight_of(const Vectors& vectors, WeightFormat format) {
   return ::testing::AssertionSuccess();
 }
 
-constexpr WeightFormat kFormats[] = {
-    WeightFormat::kQ4_0,
-    WeightFormat::kQ4_1,
-    WeightFormat::kQ5_0,
-    WeightFormat::kQ5_1,
-    WeightFormat::kQ8_0,
-    WeightFormat::kQ4_K,
-    WeightFormat::kQ5_K,
-    WeightFormat::kQ6_K};
-
 TEST_P(DequantizeVectors, AreDecodedBitForBit) {
   const Vectors vectors = load_vectors();
-  for (const WeightFormat format : kFormats) {
+  for (const WeightFormat format : testing::kBlockFormats) {
     EXPECT_TRUE(decodes_exactly(vectors, format));
   }
 }
@@ -80,7 +71,7 @@ SHEAVE_TEST_EACH_TARGET(DequantizeVectors);
 TEST(DequantizeVectorsReference, DecodesThemBitForBit) {
   configure({.threads = 2, .target = "reference"});
   const Vectors vectors = load_vectors();
-  for (const WeightFormat format : kFormats) {
+  for (const WeightFormat format : testing::kBlockFormats) {
     EXPECT_TRUE(decodes_exactly(vectors, format));
   }
   configure({});

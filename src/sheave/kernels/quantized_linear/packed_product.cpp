@@ -49,10 +49,6 @@ void fill_sums(
 /// Rows of the input per unit of work.
 constexpr int kPrepareRows = 8;
 
-int panels_of(const PackedWeight& weight) {
-  return (weight.out_features + kPanelRows - 1) / kPanelRows;
-}
-
 /// How the panels of all weights are handed out: in pieces of `step` panels,
 /// one weight after the other, for each block of tokens.
 struct WorkCut {
@@ -67,7 +63,7 @@ WorkCut cut_work(std::span<const ProductOutput> outputs, int m, int k) {
   WorkCut cut;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const PackedWeight& weight = *outputs[i].weight;
-    const int panels = panels_of(weight);
+    const int panels = weight.panels();
     cut.step[i] = panels_per_task(panels, weight.layout.panel_bytes(), m);
     cut.pieces[i] = (panels + cut.step[i] - 1) / cut.step[i];
     cut.pieces_per_block += cut.pieces[i];
@@ -173,7 +169,7 @@ PackedTask whole_task(
       .panel_bytes = layout.panel_bytes(),
       .scale_bytes = layout.scale_bytes(),
       .panel_begin = 0,
-      .panel_end = panels_of(*output.weight),
+      .panel_end = output.weight->panels(),
       .x = input.tokens,
       .starts = input.starts[index],
       .bias_sums = input.bias_sums[index],

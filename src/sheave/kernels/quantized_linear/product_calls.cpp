@@ -47,14 +47,10 @@ struct GatedPart {
   int tokens;
 };
 
-int gated_panels(const std::array<PackedWeight, 2>& weights) {
-  return (weights[0].out_features + kPanelRows - 1) / kPanelRows;
-}
-
 GatedCut cut_gated(const std::array<PackedWeight, 2>& weights, int m) {
   const PackedLayout& layout = weights[0].layout;
   return {
-      .panels = panels_per_task(gated_panels(weights), layout.panel_bytes(), m),
+      .panels = panels_per_task(weights[0].panels(), layout.panel_bytes(), m),
       .tokens = std::min(m, tokens_per_task(layout.in_features))};
 }
 
@@ -99,8 +95,7 @@ void run_gated_part(
     products[i] = pieces.take<float>(static_cast<size_t>(part.tokens) * width);
     multiply_part(input, i, weights[i], part, count, scales, products[i]);
   }
-  const auto apply = call.kind == GateKind::kSwiglu ? kernel_table().swiglu
-                                                    : kernel_table().geglu_tanh;
+  const auto apply = kernel_table().gate(call.kind);
   for (int i = 0; i < part.tokens; ++i) {
     const auto row = static_cast<size_t>(i);
     const size_t token = static_cast<size_t>(part.token) + row;
@@ -152,7 +147,7 @@ void run_gated(const GatedCall& call, const Scratch& scratch) {
   if (m == 0) {
     return;
   }
-  const int panels = gated_panels(*call.weights);
+  const int panels = (*call.weights)[0].panels();
   const int columns = (panels + cut.panels - 1) / cut.panels;
   const int blocks = (m + cut.tokens - 1) / cut.tokens;
   thread_pool().run(columns * blocks, [&](int index, int worker) {

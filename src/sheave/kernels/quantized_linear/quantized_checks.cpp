@@ -1,23 +1,8 @@
 #include "sheave/kernels/quantized_linear/quantized_checks.h"
 
-#include <mlx/utils.h>
-
-#include <sstream>
-#include <stdexcept>
-#include <string>
+#include "sheave/kernels/fail_check.h"
 
 namespace sheave::kernels {
-namespace {
-
-template <typename... Parts>
-[[noreturn]] void fail_check(const char* op, const Parts&... parts) {
-  std::ostringstream message;
-  message << "[" << op << "] ";
-  (message << ... << parts);
-  throw std::invalid_argument(message.str());
-}
-
-} // namespace
 
 void check_product(
     const char* op,

@@ -11,6 +11,7 @@
 #include <array>
 #include <optional>
 
+#include "sheave/kernels/activations/gate_kind.h"
 #include "sheave/kernels/packed_weight.h"
 #include "sheave/kernels/rope/rope.h"
 
@@ -39,9 +40,6 @@ mx::array quantized_linear(
     const mx::array& x,
     const PackedWeight& weight,
     const QuantizedLinearOptions& options = {});
-
-/// What the gate of a feed-forward layer passes through.
-enum class GateKind { kSwiglu, kGegluTanh };
 
 /// act(x G^T) * (x U^T): gate and up in one pass. Otherwise as
 /// quantized_linear(); norm: of x.

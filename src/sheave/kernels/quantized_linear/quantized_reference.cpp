@@ -51,7 +51,7 @@ mx::array quantized_gated_reference(
   const mx::array input = normed(x, norm);
   const mx::array g = product(input, gate);
   const mx::array u = product(input, up);
-  return kind == GateKind::kSwiglu ? swiglu(g, u) : geglu_tanh(g, u);
+  return gated(kind, g, u);
 }
 
 std::array<mx::array, 3> quantized_qkv_reference(
